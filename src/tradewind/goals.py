@@ -1,0 +1,146 @@
+"""What the user wants: how finished trials compare, and how predictions are scored.
+
+A goal is data. It never sees a sign or a unit of the user's: quality is maximized, cost is raw.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradewind.acquisition import Acquisition, Partials
+from tradewind.tradeoff import Incumbent, TradeoffRule
+from tradewind.types import Array, Normal
+
+
+class Goal(Protocol):
+    """`settle` fixes what the goal leaves to the data; after it, `utility` and `score` may be used."""
+
+    @property
+    def needs_cost(self) -> bool: ...
+
+    def settle(self, costs: Array) -> Goal: ...
+
+    def utility(self, quality: Array, cost: Array) -> Array:
+        """How good finished trials are (n,), larger is better."""
+        ...
+
+    def score(
+        self,
+        quality: Normal,
+        cost: Normal | None,
+        *,
+        incumbent: Incumbent,
+        acquisition: Acquisition,
+        rule: TradeoffRule,
+        unit: float,
+    ) -> Partials:
+        """The worth of predictions. Quality and incumbent are standardized: one of their units is
+        `unit` of natural quality. `cost` is in the rule's scale, relative to the reference."""
+        ...
+
+
+@dataclass(frozen=True)
+class Quality:
+    """The best quality, whatever it costs."""
+
+    needs_cost = False
+
+    def settle(self, costs: Array) -> Quality:
+        return self
+
+    def utility(self, quality: Array, cost: Array) -> Array:
+        return quality
+
+    def score(
+        self,
+        quality: Normal,
+        cost: Normal | None,
+        *,
+        incumbent: Incumbent,
+        acquisition: Acquisition,
+        rule: TradeoffRule,
+        unit: float,
+    ) -> Partials:
+        return acquisition.partials(quality, incumbent.quality)
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """T = quality − alpha·min(1, cost / reference)  (W20 §3.3).
+
+    `alpha` is what the whole reference cost is worth in quality; 0 ignores the cost. `reference`
+    is a cost in your own units; without one it becomes the largest cost of the initial design."""
+
+    alpha: float
+    reference: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("alpha", "reference"):
+            given = getattr(self, name)
+            if given is None and name == "reference":
+                continue
+            item = given.item() if isinstance(given, np.generic) else given
+            if isinstance(item, bool) or not isinstance(item, (int, float)):
+                raise TypeError(f"Tradeoff: {name} must be a number, but got {given!r}")
+            object.__setattr__(self, name, float(item))
+        if not 0 <= self.alpha < math.inf:
+            raise ValueError(f"Tradeoff: alpha ≥ 0 must hold, but got alpha={self.alpha!r}")
+        if self.reference is not None and not 0 < self.reference < math.inf:
+            raise ValueError(
+                f"Tradeoff: reference must be a positive cost, but got {self.reference!r}"
+            )
+
+    @property
+    def needs_cost(self) -> bool:
+        return self.alpha > 0
+
+    def settle(self, costs: Array) -> Tradeoff:
+        """With the largest of `costs` as the reference, if it has none yet."""
+        known = costs[np.isfinite(costs)]
+        if self.reference is not None or not len(known):
+            return self
+        return replace(self, reference=max(float(known.max()), 1e-300))
+
+    def sigma(self, cost: Array) -> Array:
+        """σ = min(1, cost / reference), in [0, 1]."""
+        if self.reference is None:
+            raise ValueError("this Tradeoff has no reference yet: settle it with some costs")
+        return np.minimum(1.0, cost / self.reference)
+
+    def utility(self, quality: Array, cost: Array) -> Array:
+        return quality if self.alpha == 0 else quality - self.alpha * self.sigma(cost)
+
+    def score(
+        self,
+        quality: Normal,
+        cost: Normal | None,
+        *,
+        incumbent: Incumbent,
+        acquisition: Acquisition,
+        rule: TradeoffRule,
+        unit: float,
+    ) -> Partials:
+        if cost is None:  # alpha = 0: ordinary optimization of quality
+            return acquisition.partials(quality, incumbent.quality)
+        return rule.partials(
+            acquisition, quality, cost, incumbent=incumbent, alpha=self.alpha / unit
+        )
+
+
+def efficient(quality: Array, cost: Array) -> NDArray[np.int64]:
+    """Indices of the trials that no other beats in both quality and cost, cheapest first.
+
+    Trials without a cost are left out; of equals, the first is kept."""
+    order = np.lexsort((-quality, cost))
+    keep: list[int] = []
+    best = -math.inf
+    for i in order:
+        if np.isfinite(cost[i]) and quality[i] > best:
+            keep.append(int(i))
+            best = float(quality[i])
+    return np.array(keep, dtype=np.int64)

@@ -1,0 +1,160 @@
+"""Events -> trials -> arrays: the only place where that happens, and where a loss changes sign.
+
+`Record` folds the log into trials; `Record.history()` encodes them for a strategy. Rows are
+encoded once: a trial's configuration never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tradewind.events import Claimed, Enqueued, Event, Failed, Finished, Proposed
+from tradewind.space import Space
+from tradewind.types import Array, Mask, Origin, State, Trial
+
+
+@dataclass(frozen=True)
+class History:
+    """What a strategy may know when it proposes trial `number`. Trials are in order of number.
+
+    Quality is maximized; cost is raw, NaN where unknown; `noise` is the known variance of a
+    quality, 0 where unknown. n finished, f failed, p pending trials in d columns."""
+
+    seed: int
+    number: int
+    X: Array  # (n, d)
+    quality: Array  # (n,)
+    cost: Array  # (n,)
+    noise: Array  # (n,)
+    failed: Array  # (f, d)
+    pending: Array  # (p, d)
+    designed: int  # trials that the initial design has made
+    initial: Mask  # (n,) finished trials that came before the first one chosen by a model
+    handover: Mapping[str, Any]  # of the latest proposal that has one
+
+    @property
+    def evaluated(self) -> Array:
+        """The rows of all trials, whatever became of them."""
+        return np.vstack([self.X, self.failed, self.pending])
+
+    def take(self, rows: Array) -> History:
+        """The history with only these finished trials (indices)."""
+        return replace(
+            self,
+            X=self.X[rows],
+            quality=self.quality[rows],
+            cost=self.cost[rows],
+            noise=self.noise[rows],
+            initial=self.initial[rows],
+        )
+
+
+def trial_seed(seed: int, number: int) -> int:
+    """The seed that the objective of this trial gets, a 31-bit number."""
+    state = np.random.SeedSequence([seed, number, 1]).generate_state(1)[0]
+    return int(state) & 0x7FFFFFFF
+
+
+def proposal_rng(seed: int, number: int) -> np.random.Generator:
+    """The random stream of one proposal: it depends on the trial number, not on who asks when."""
+    return np.random.default_rng(np.random.SeedSequence([seed, number]))
+
+
+class Record:
+    """The state of a study as a fold over its log."""
+
+    def __init__(self, space: Space, *, seed: int, maximize: bool) -> None:
+        self.space, self.seed = space, seed
+        self.sign = 1.0 if maximize else -1.0
+        self.position = 0
+        self.claims = 0
+        self.trials: dict[int, Trial] = {}
+        self.queue: dict[int, Mapping[str, Any]] = {}  # what was enqueued and not yet claimed
+        self._enqueued = 0
+        self._rows: dict[int, Array] = {}
+        self._handovers: dict[int, Mapping[str, Any]] = {}
+
+    def apply(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self.position += 1
+            match event:
+                case Enqueued(params):
+                    self.queue[self._enqueued] = params
+                    self._enqueued += 1
+                case Claimed(number, enqueued):
+                    self.claims = max(self.claims, number + 1)
+                    if enqueued is not None:
+                        self.queue.pop(enqueued, None)
+                case Proposed():
+                    self._propose(event)
+                case Finished(number, outcome):
+                    self.trials[number] = replace(
+                        self.trials[number],
+                        state=State.FINISHED,
+                        value=outcome.value,
+                        cost=outcome.cost,
+                        folds=outcome.folds,
+                    )
+                case Failed(number, error, cost):
+                    self.trials[number] = replace(
+                        self.trials[number], state=State.FAILED, error=error, cost=cost
+                    )
+
+    def _propose(self, event: Proposed) -> None:
+        size = event.params[self.space.size_name] if self.space.size_name else 1.0
+        self.trials[event.number] = Trial(
+            number=event.number,
+            params=event.params,
+            state=State.RUNNING,
+            origin=event.origin,
+            seed=trial_seed(self.seed, event.number),
+            train_size=float(size),  # type: ignore[arg-type]
+        )
+        self._rows[event.number] = self.space.encode([event.params])[0]
+        if event.handover:
+            self._handovers[event.number] = event.handover
+
+    def in_order(self) -> list[Trial]:
+        """All trials by number."""
+        return [self.trials[number] for number in sorted(self.trials)]
+
+    def finished(self) -> list[Trial]:
+        """The finished trials by number: the rows of `History.X`."""
+        return [t for t in self.in_order() if t.finished]
+
+    def history(self, number: int) -> History:
+        """What is known when trial `number` is proposed."""
+        trials = self.in_order()
+        finished = [t for t in trials if t.finished]
+        models = [t.number for t in trials if t.origin is Origin.MODEL]
+        first_model = models[0] if models else number
+        latest = max(self._handovers, default=None)
+        return History(
+            seed=self.seed,
+            number=number,
+            X=self._stack(finished),
+            quality=self.sign * np.array([t.value for t in finished], dtype=float),
+            cost=np.array([np.nan if t.cost is None else t.cost for t in finished], dtype=float),
+            noise=np.array([_variance(t.folds) for t in finished], dtype=float),
+            failed=self._stack([t for t in trials if t.state is State.FAILED]),
+            pending=self._stack([t for t in trials if t.state is State.RUNNING]),
+            designed=sum(t.origin is Origin.DESIGN for t in trials),
+            initial=np.array([t.number < first_model for t in finished], dtype=bool),
+            handover={} if latest is None else self._handovers[latest],
+        )
+
+    def _stack(self, trials: list[Trial]) -> Array:
+        if not trials:
+            return np.empty((0, len(self.space)))
+        return np.stack([self._rows[t.number] for t in trials])
+
+
+def _variance(folds: tuple[float, ...]) -> float:
+    """The squared standard error of a mean over folds; 0 where it is unknown."""
+    if len(folds) < 2:
+        return 0.0
+    return float(np.var(folds, ddof=1) / len(folds))

@@ -1,0 +1,1 @@
+"""Searching the space for the configuration with the highest score."""

@@ -1,0 +1,1 @@
+"""Where objectives are evaluated."""

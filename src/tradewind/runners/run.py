@@ -1,0 +1,113 @@
+"""One evaluation: the live trial that an objective receives, and what becomes of its answer."""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from tradewind.errors import OutcomeError
+from tradewind.types import Config, Outcome, Trial
+
+Objective: TypeAlias = Callable[["Run"], Any]
+
+_KEYS = ("value", "cost", "folds")
+
+
+class Run:
+    """A trial while it runs: what an objective sees of it."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.params: Config = dict(trial.params)
+        self.number = trial.number
+        self.seed = trial.seed
+        self.train_size = trial.train_size
+        self.timed: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Run(number={self.number}, params={self.params})"
+
+    @contextmanager
+    def timer(self) -> Iterator[None]:
+        """Only the time spent inside counts as the cost; several uses add up."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timed = (self.timed or 0.0) + time.perf_counter() - begin
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An evaluation that gave no outcome. `raised` is the exception, where there was one."""
+
+    error: str
+    cost: float | None = None
+    raised: BaseException | None = None
+
+
+def evaluate(objective: Objective, trial: Trial) -> Outcome | Failure:
+    """Call the objective; whatever it raises or returns becomes an outcome or a failure."""
+    run = Run(trial)
+    begin = time.perf_counter()
+    try:
+        answer = objective(run)
+    except BaseException as error:  # recorded as a failed trial; the loop decides whether to go on
+        spent = time.perf_counter() - begin
+        return Failure(traceback.format_exc(), spent, error)
+    spent = time.perf_counter() - begin
+    try:
+        return outcome(answer, default_cost=spent if run.timed is None else run.timed)
+    except OutcomeError as error:
+        return Failure(f"the objective's answer cannot be used: {error}", spent)
+
+
+def outcome(answer: Any, *, default_cost: float | None) -> Outcome:
+    """Read what an objective returned, or what a user tells: a number, or a mapping with
+    "value" or "folds", and perhaps "cost"."""
+    if not isinstance(answer, Mapping):
+        return Outcome(_finite("value", answer), _cost(default_cost))
+    unknown = [key for key in answer if key not in _KEYS]
+    if unknown:
+        raise OutcomeError(f"an outcome has the keys {', '.join(_KEYS)}, but got {unknown[0]!r}")
+    folds = tuple(_finite("folds", v) for v in _sequence(answer.get("folds")))
+    if answer.get("value") is None and not folds:
+        raise OutcomeError(f"an outcome needs a value or folds, but got {dict(answer)!r}")
+    given = answer.get("value")
+    value = math.fsum(folds) / len(folds) if given is None else _finite("value", given)
+    cost = answer.get("cost")
+    return Outcome(value, _cost(default_cost if cost is None else cost), folds)
+
+
+def _sequence(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    try:
+        return list(given)
+    except TypeError:
+        raise OutcomeError(f"folds must be a list of numbers, but got {given!r}") from None
+
+
+def _finite(what: str, given: Any) -> float:
+    if isinstance(given, (str, bytes)) or given is None:
+        raise OutcomeError(f"{what} must be a finite number, but got {given!r}")
+    try:
+        number = float(given)
+    except (TypeError, ValueError, OverflowError):
+        raise OutcomeError(f"{what} must be a finite number, but got {given!r}") from None
+    if not math.isfinite(number):
+        raise OutcomeError(f"{what} must be a finite number, but got {given!r}")
+    return number
+
+
+def _cost(given: Any) -> float | None:
+    if given is None:
+        return None
+    cost = _finite("cost", given)
+    if cost < 0:
+        raise OutcomeError(f"cost ≥ 0 must hold, but got {given!r}")
+    return cost

@@ -1,0 +1,113 @@
+"""Initial designs, and random search: points chosen without a model.
+
+A design of k points is a pure function of the space and the study's seed, so that its i-th point
+is the same whoever asks for it, and whenever.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from tradewind.goals import Goal
+from tradewind.history import History
+from tradewind.space import Space
+from tradewind.types import Array, Origin, Prediction, Proposal
+
+_STREAM = 2  # of SeedSequence([seed, number, stream]); proposals and trial seeds have their own
+
+
+class Sampling(Enum):
+    """How the unit cube is filled."""
+
+    SOBOL = "sobol"  # scrambled; a power of two is drawn and the first k are taken
+    LATIN = "latin"
+    RANDOM = "random"
+
+
+@dataclass(frozen=True)
+class Design:
+    """`size` initial points; with `centre` the first is the middle of the space."""
+
+    size: int
+    sampling: Sampling = Sampling.SOBOL
+    centre: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
+            raise ValueError(f"a design needs a size ≥ 1, but got {self.size!r}")
+        if not isinstance(self.sampling, Sampling):
+            raise TypeError(f"sampling is one of {list(Sampling)}, but got {self.sampling!r}")
+
+    def points(self, space: Space, seed: int) -> Array:
+        """All points, as snapped allowed rows (size, d)."""
+        rng = np.random.default_rng(np.random.SeedSequence([seed, 0, _STREAM]))
+        rows = space.snap(_unit_cube(self.sampling, self.size, len(space), rng))
+        if self.centre:
+            rows = np.vstack([space.snap(np.full((1, len(space)), 0.5)), rows[:-1]])
+        bad = ~space.allowed(rows)
+        if bad.any():
+            rows[bad] = space.sample(int(bad.sum()), rng=rng)
+        return rows
+
+    def point(self, space: Space, history: History, rng: np.random.Generator) -> Array:
+        """The next point (d,) that no trial has tried; a random one when the design is used up."""
+        tried = {row.tobytes() for row in history.evaluated}
+        for row in self.points(space, history.seed)[history.designed :]:
+            if row.tobytes() not in tried:
+                return row
+        return fresh_point(space, history, rng)
+
+
+def fresh_point(space: Space, history: History, rng: np.random.Generator) -> Array:
+    """A random row (d,) that no trial has tried; in an exhausted space the least tried one."""
+    evaluated = history.evaluated
+    tried = {row.tobytes() for row in evaluated}
+    for row in space.sample(64, rng=rng):
+        if row.tobytes() not in tried:
+            return np.asarray(row)
+    grid = space.grid()
+    if grid is None:
+        return np.asarray(space.sample(1, rng=rng)[0])
+    counts = {row.tobytes(): 0 for row in grid}
+    for row in evaluated:
+        counts[row.tobytes()] = counts.get(row.tobytes(), 0) + 1
+    times = np.array([counts[row.tobytes()] for row in grid])
+    return np.asarray(grid[rng.choice(np.flatnonzero(times == times.min()))])
+
+
+def _unit_cube(sampling: Sampling, n: int, d: int, rng: np.random.Generator) -> Array:
+    if sampling is Sampling.RANDOM:
+        return rng.random((n, d))
+    from scipy.stats import qmc  # heavy: only where it is needed
+
+    if sampling is Sampling.LATIN:
+        return np.asarray(qmc.LatinHypercube(d, rng=rng).random(n))
+    return np.asarray(qmc.Sobol(d, rng=rng).random_base2(math.ceil(math.log2(n)))[:n])
+
+
+@dataclass(frozen=True)
+class RandomSearch:
+    """Uniform sampling: the baseline that every strategy must beat."""
+
+    def settle(self, goal: Goal, history: History) -> Goal:
+        return goal.settle(history.cost[history.initial])
+
+    def propose(
+        self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
+    ) -> Proposal:
+        row = fresh_point(space, history, rng)
+        return Proposal(space.decode(row[None, :])[0], Origin.DESIGN)
+
+    def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
+        return observed_best(self.settle(goal, history), history)
+
+
+def observed_best(goal: Goal, history: History) -> Prediction:
+    """The finished trial with the highest utility, expected to do again what it did."""
+    index = int(np.argmax(goal.utility(history.quality, history.cost)))
+    cost = float(history.cost[index])
+    return Prediction(index, float(history.quality[index]), None if math.isnan(cost) else cost)

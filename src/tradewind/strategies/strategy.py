@@ -1,0 +1,30 @@
+"""The seam between a study and whatever chooses its trials."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from tradewind.goals import Goal
+from tradewind.history import History
+from tradewind.space import Space
+from tradewind.types import Prediction, Proposal
+
+
+class Strategy(Protocol):
+    """A strategy is data: what it does depends on its arguments alone."""
+
+    def settle(self, goal: Goal, history: History) -> Goal:
+        """The goal with everything fixed that it leaves to the data."""
+        ...
+
+    def propose(
+        self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
+    ) -> Proposal:
+        """The configuration of trial `history.number`."""
+        ...
+
+    def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
+        """Which finished trial to trust, and what to expect of it; at least one is finished."""
+        ...

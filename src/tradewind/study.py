@@ -1,0 +1,315 @@
+"""The study: a thin object over log, strategy and loop.
+
+Quality is maximized everywhere below; here the user's own sign and words come in and go out.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from tradewind import recipes
+from tradewind.errors import NothingFinished, OutcomeError, TrialError
+from tradewind.goals import Goal, Quality, efficient
+from tradewind.history import History
+from tradewind.log.memory import MemoryLog
+from tradewind.loop import Driver, Limits, run
+from tradewind.progress import Progress
+from tradewind.runners.run import Failure, Objective, outcome
+from tradewind.runners.serial import SerialRunner
+from tradewind.space import Space
+from tradewind.strategies.strategy import Strategy
+from tradewind.types import Config, Trial, Value
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to train: `params`, the fraction of the data, and what to expect of it."""
+
+    params: Mapping[str, Value]
+    train_size: float
+    value: float
+    cost: float | None
+    trial: Trial | None
+
+
+def create_study(
+    space: Space,
+    *,
+    goal: Goal | None = None,
+    strategy: Strategy | Literal["auto", "random"] = "auto",
+    direction: Literal["maximize", "minimize"] = "maximize",
+    seed: int | None = None,
+    name: str = "study",
+) -> Study:
+    """A new study of `space`.
+
+    `goal` is `Quality()` unless given. `direction` says whether the objective's number is a
+    quality or a loss. The same `seed` and outcomes give the same trials; without one it is drawn
+    and shown as `study.seed`."""
+    if not isinstance(space, Space):
+        raise TypeError(f"space must be a tradewind.Space, but got {space!r}")
+    if direction not in ("maximize", "minimize"):
+        raise ValueError(f"direction is 'maximize' or 'minimize', but got {direction!r}")
+    return Study(
+        space,
+        goal=Quality() if goal is None else _goal(goal),
+        strategy=_strategy(strategy),
+        direction=direction,
+        seed=_seed(seed),
+        name=name,
+    )
+
+
+class Study:
+    """Everything that happened in one search, and the way to go on. Made by `create_study`."""
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        goal: Goal,
+        strategy: Strategy,
+        direction: Literal["maximize", "minimize"],
+        seed: int,
+        name: str,
+    ) -> None:
+        self.space, self.strategy, self.direction = space, strategy, direction
+        self.seed, self.name = seed, name
+        self._sign = 1.0 if direction == "maximize" else -1.0
+        self._driver = Driver(
+            MemoryLog(),
+            space,
+            goal=goal,
+            strategy=strategy,
+            seed=seed,
+            maximize=direction == "maximize",
+        )
+        self._stopped = False
+
+    def __repr__(self) -> str:
+        trials = self.trials
+        done = sum(t.finished for t in trials)
+        return (
+            f"<Study {self.name!r}: {len(trials)} trials, {done} finished, goal {self.goal}, "
+            f"seed {self.seed}>"
+        )
+
+    # ---- running ----
+
+    def optimize(
+        self,
+        objective: Objective,
+        *,
+        n_trials: int | None = None,
+        timeout: float | None = None,
+        max_cost: float | None = None,
+        catch: type[BaseException] | tuple[type[BaseException], ...] = Exception,
+        callbacks: Iterable[Callable[[Study, Trial], None]] = (),
+        show_progress: bool | None = None,
+    ) -> None:
+        """Evaluate `objective` on proposed trials, one after the other, in this process.
+
+        Stops after `n_trials` trials of this call, or starts no new one once `timeout` seconds
+        have passed or the trials of this call have cost `max_cost`. An exception among `catch`
+        makes a failed trial and the search goes on; any other is recorded and raised.
+        `show_progress=None` shows a bar where there is a terminal."""
+        if not callable(objective):
+            raise TypeError(f"objective must be a function of a trial, but got {objective!r}")
+        if n_trials is None and timeout is None and max_cost is None:
+            raise ValueError("optimize needs an end: give n_trials, timeout or max_cost")
+        limits = Limits(
+            _limit("n_trials", n_trials), _limit("timeout", timeout), _limit("max_cost", max_cost)
+        )
+        called = tuple(callbacks)
+        self._stopped = False
+        with Progress(n_trials, show=show_progress) as progress:
+
+            def on_done(trial: Trial) -> None:
+                progress.update(self, trial)
+                for callback in called:
+                    callback(self, trial)
+
+            run(
+                self._driver,
+                SerialRunner(objective),
+                limits,
+                catch=catch if isinstance(catch, tuple) else (catch,),
+                stopped=lambda: self._stopped,
+                on_done=on_done,
+            )
+
+    def stop(self) -> None:
+        """Let `optimize` end after the trials that are running; for objectives and callbacks."""
+        self._stopped = True
+
+    # ---- owning the loop ----
+
+    def ask(self) -> Trial:
+        """The next trial to evaluate; report it with `tell` or `fail`."""
+        return self._driver.ask()
+
+    def tell(
+        self,
+        trial: Trial | int,
+        *,
+        value: float | None = None,
+        cost: float | None = None,
+        folds: Iterable[float] | None = None,
+    ) -> Trial:
+        """Report what an asked trial achieved: its value (or one per fold) and its cost."""
+        result = self._outcome(value, cost, folds)
+        return self._driver.finish(self._number(trial), result)
+
+    def fail(self, trial: Trial | int, reason: str = "failed") -> Trial:
+        """Report that an asked trial gave no result."""
+        return self._driver.finish(self._number(trial), Failure(str(reason)))
+
+    def add(
+        self,
+        params: Mapping[str, Any],
+        *,
+        value: float | None = None,
+        cost: float | None = None,
+        folds: Iterable[float] | None = None,
+    ) -> Trial:
+        """A result that you already have, as a finished trial."""
+        return self._driver.add(params, self._outcome(value, cost, folds))
+
+    def enqueue(self, params: Mapping[str, Any]) -> None:
+        """Have this configuration evaluated next; parameters left out are drawn at random."""
+        self.space.complete(params, rng=np.random.default_rng(0))  # raises if nothing fits
+        self._driver.enqueue(params)
+
+    def _outcome(
+        self, value: float | None, cost: float | None, folds: Iterable[float] | None
+    ) -> Any:
+        told = outcome({"value": value, "cost": cost, "folds": folds}, default_cost=None)
+        if told.cost is None and self.goal.needs_cost:
+            raise OutcomeError(f"the goal {self.goal} needs a cost, but got cost=None")
+        return told
+
+    def _number(self, trial: Trial | int) -> int:
+        number = getattr(trial, "number", trial)
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise TypeError(f"a trial or its number is needed, but got {trial!r}")
+        known = self._driver.record.trials.get(number)
+        if isinstance(trial, Trial) and known is not None and known.params != trial.params:
+            raise TrialError(f"trial {number} of this study has other parameters: {known.params}")
+        return number
+
+    # ---- what came of it ----
+
+    @property
+    def goal(self) -> Goal:
+        """The goal; a reference cost that the data decide is shown once they have."""
+        return self._settled(self._driver.goal)
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All trials by number, in any state."""
+        return self._driver.record.in_order()
+
+    @property
+    def best(self) -> Trial:
+        """The finished trial that is best under the study's goal."""
+        return self.best_for(self._driver.goal)
+
+    def best_for(self, goal: Goal) -> Trial:
+        """The finished trial that is best under any goal."""
+        finished, history = self._finished()
+        if _goal(goal).needs_cost and not np.isfinite(history.cost).any():
+            raise NothingFinished(f"{goal} needs costs, but no finished trial has one")
+        utility = self._settled(goal).utility(history.quality, history.cost)
+        return finished[int(np.argmax(np.where(np.isnan(utility), -math.inf, utility)))]
+
+    def frontier(self) -> list[Trial]:
+        """The efficient trials, cheapest first: none of the others is both better and cheaper."""
+        finished, history = self._finished()
+        return [finished[i] for i in efficient(history.quality, history.cost)]
+
+    def recommend(self) -> Recommendation:
+        """What to train, by the model where it knows more than the best single result."""
+        finished, history = self._finished()
+        chosen = self.strategy.recommend(self.space, self._driver.goal, history)
+        trial = finished[chosen.index]
+        return Recommendation(
+            trial.params, trial.train_size, self._sign * chosen.quality, chosen.cost, trial
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """All trials as a pandas data frame, one row each."""
+        import pandas as pd
+
+        rows = [
+            {
+                "number": t.number,
+                "state": t.state.value,
+                "value": t.value,
+                "cost": t.cost,
+                "train_size": t.train_size,
+                "origin": t.origin.value,
+                **{f"params_{name}": t.params.get(name) for name in self.space},
+            }
+            for t in self.trials
+        ]
+        columns = ["number", "state", "value", "cost", "train_size", "origin"]
+        columns += [f"params_{name}" for name in self.space]
+        return pd.DataFrame(rows, columns=columns)
+
+    def _finished(self) -> tuple[list[Trial], History]:
+        record = self._driver.record
+        finished = record.finished()
+        if not finished:
+            failed = [t.error for t in record.in_order() if t.error]
+            why = f"; the last failure was:\n{failed[-1]}" if failed else ""
+            raise NothingFinished(f"no trial of this study has finished{why}")
+        return finished, record.history(record.claims)
+
+    def _settled(self, goal: Goal) -> Goal:
+        record = self._driver.record
+        return self.strategy.settle(goal, record.history(record.claims))
+
+
+def _goal(goal: Goal) -> Goal:
+    if not callable(getattr(goal, "utility", None)):
+        raise TypeError(f"a goal such as Quality() or Tradeoff(alpha=0.3) is needed, got {goal!r}")
+    return goal
+
+
+def _strategy(strategy: Strategy | str) -> Strategy:
+    if isinstance(strategy, str):
+        named = {"auto": recipes.auto, "random": recipes.random_search}
+        if strategy not in named:
+            raise ValueError(f"strategy is one of {sorted(named)} or an object, got {strategy!r}")
+        return named[strategy]()
+    if not callable(getattr(strategy, "propose", None)):
+        raise TypeError(f"a strategy is 'auto', 'random' or has propose(), but got {strategy!r}")
+    return strategy
+
+
+def _seed(seed: int | None) -> int:
+    if seed is None:
+        return secrets.randbits(31)
+    item = seed.item() if isinstance(seed, np.generic) else seed
+    if isinstance(item, bool) or not isinstance(item, int) or item < 0:
+        raise ValueError(f"seed must be an integer ≥ 0, but got {seed!r}")
+    return item
+
+
+def _limit(name: str, given: Any) -> Any:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, (int, float, np.number)) or not given >= 0:
+        raise ValueError(f"{name} must be a number ≥ 0, but got {given!r}")
+    if name == "n_trials" and given != int(given):
+        raise ValueError(f"n_trials must be a whole number, but got {given!r}")
+    return given

@@ -1,0 +1,1 @@
+"""Models of quality and cost over the encoded space."""

@@ -1,0 +1,119 @@
+"""Units and scales, each with its inverse: the only place where units change.
+
+A transform is a frozen value with `forward` and `inverse`; those that models use also carry a
+normal marginal back to natural units (`natural`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradewind.types import Array, Normal
+
+
+@dataclass(frozen=True)
+class Standardize:
+    """y -> (y − shift) / scale, with mean 0 and standard deviation 1 on the data it was made of."""
+
+    shift: float
+    scale: float
+
+    @classmethod
+    def of(cls, y: Array) -> Standardize:
+        """From values (n,) of any size: neither 1e-300 nor 1e300 under- or overflows."""
+        largest = float(np.abs(y).max(initial=0.0))
+        if largest == 0.0:
+            return cls(0.0, 1.0)
+        unit = y / largest
+        shift, scale = float(unit.mean()), float(unit.std())
+        if scale < 1e-12:  # constant up to rounding
+            return cls(shift * largest, max(largest, np.finfo(float).tiny))
+        return cls(shift * largest, scale * largest)
+
+    def forward(self, y: Array) -> Array:
+        return (y / self.scale) - (self.shift / self.scale)
+
+    def inverse(self, t: Array) -> Array:
+        return t * self.scale + self.shift
+
+    def natural(self, t: Normal) -> Normal:
+        return Normal(self.inverse(t.mean), t.std * self.scale)
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Bad outcomes count no worse than median − reach·(best − median).
+
+    A handful of collapsed models must not flatten the good end; a log or rank transform, which
+    would bend the good end too, measured worse."""
+
+    floor: float
+
+    @classmethod
+    def of(cls, y: Array, *, reach: float = 3.0) -> Clip:
+        if not len(y):
+            return cls(-np.inf)
+        middle, best = float(np.median(y)), float(y.max())
+        # halves first: best − middle may overflow when values reach 1e308
+        floor = middle - 2.0 * reach * (best / 2.0 - middle / 2.0)
+        return cls(floor if np.isfinite(floor) else -np.inf)
+
+    def forward(self, y: Array) -> Array:
+        return np.maximum(y, self.floor)
+
+    def natural(self, y: Normal) -> Normal:
+        return y
+
+    def slope(self, y: Array) -> Array:
+        return np.ones_like(y)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Quality as it is."""
+
+    def forward(self, y: Array) -> Array:
+        return y
+
+    def natural(self, y: Normal) -> Normal:
+        return y
+
+    def slope(self, y: Array) -> Array:
+        return np.ones_like(y)
+
+
+@dataclass(frozen=True)
+class LogError:
+    """y -> −log(1 − y) for an accuracy y: H's loss (eq. 15) in the maximizing sign.
+
+    Accuracies closer to 1 than `smallest` count as that close, so that a perfect one is finite."""
+
+    smallest: float = 1e-6
+
+    def forward(self, y: Array) -> Array:
+        return -np.log(np.maximum(1.0 - y, self.smallest))
+
+    def inverse(self, t: Array) -> Array:
+        return 1.0 - np.exp(-t)
+
+    def slope(self, y: Array) -> Array:
+        """dt/dy, for carrying known noise over."""
+        return 1.0 / np.maximum(1.0 - y, self.smallest)
+
+    def natural(self, t: Normal) -> Normal:
+        """The normal with the first two moments of 1 − exp(−t): the error is log-normal."""
+        error = np.exp(np.minimum(-t.mean + 0.5 * t.std**2, 700.0))
+        spread = np.sqrt(np.expm1(np.minimum(t.std**2, 700.0)))
+        return Normal(1.0 - error, np.maximum(error * spread, 1e-12))
+
+
+def log_ratio(cost: Array, reference: float) -> Array:
+    """log(cost / reference); a cost of 0 counts as 1e-9 of the reference."""
+    return np.log(np.maximum(cost / reference, 1e-9))
+
+
+def from_log_ratio(ratio: Array, reference: float) -> Array:
+    """The inverse of `log_ratio`."""
+    return reference * np.exp(ratio)

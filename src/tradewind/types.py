@@ -1,0 +1,117 @@
+"""The frozen values that pass between the parts.
+
+Surrogates and acquisitions meet in `Normal`, surrogates and spaces in `Columns`,
+strategies, runners and the log in `Trial`. Nothing here computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+Value: TypeAlias = str | int | float | bool | None
+Config: TypeAlias = dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Independent normal marginals: `mean` and `std`, both of shape (n,), std ≥ 0."""
+
+    mean: Array
+    std: Array
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a model may know about the d columns of an encoded space.
+
+    `cells[j]` is the number of values of column j (0: continuous), `categorical[j]` says that
+    their order means nothing, and `size[j]` marks the training-set size.
+    """
+
+    cells: NDArray[np.int64]
+    categorical: Mask
+    size: Mask
+
+    @property
+    def d(self) -> int:
+        return len(self.cells)
+
+
+class State(Enum):
+    """What has become of a trial."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+class Origin(Enum):
+    """Who chose the configuration of a trial."""
+
+    ADDED = "added"  # a result the user already had
+    ENQUEUED = "enqueued"  # the user asked for it
+    DESIGN = "design"  # the initial design, or random search
+    MODEL = "model"  # a fitted model
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a finished evaluation reports, in the user's own sign and units."""
+
+    value: float
+    cost: float | None = None
+    folds: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A configuration to evaluate, who chose it, and what its maker hands to the next one.
+
+    `handover` is plain data (numbers, strings, lists, dicts): it is stored with the proposal.
+    """
+
+    params: Config
+    origin: Origin
+    handover: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A finished trial by its place among the finished, and what quality and cost to expect of
+    its configuration (quality is maximized, cost is raw)."""
+
+    index: int
+    quality: float
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One evaluation of one configuration, as the log knows it.
+
+    `value` and `cost` are the user's own numbers and None unless the trial is finished
+    (a failed trial may know the cost it had run up); `error` is the traceback of a failed one.
+    """
+
+    number: int
+    params: Mapping[str, Value]
+    state: State
+    origin: Origin
+    seed: int
+    train_size: float = 1.0
+    value: float | None = None
+    cost: float | None = None
+    folds: tuple[float, ...] = ()
+    error: str | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.state is State.FINISHED
