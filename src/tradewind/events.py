@@ -15,9 +15,9 @@ from tradewind.types import Config, Origin, Outcome
 
 @dataclass(frozen=True)
 class Enqueued:
-    """The user asked for this configuration, or a part of one, to be evaluated next."""
+    """The user asked for this configuration to be evaluated next; what they left out is drawn."""
 
-    params: Mapping[str, Any]
+    params: Config
 
 
 @dataclass(frozen=True)

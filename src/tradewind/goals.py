@@ -110,7 +110,7 @@ class Tradeoff:
         """σ = min(1, cost / reference), in [0, 1]."""
         if self.reference is None:
             raise ValueError("this Tradeoff has no reference yet: settle it with some costs")
-        return np.minimum(1.0, cost / self.reference)
+        return np.minimum(cost, self.reference) / self.reference
 
     def utility(self, quality: Array, cost: Array) -> Array:
         return quality if self.alpha == 0 else quality - self.alpha * self.sigma(cost)

@@ -6,6 +6,7 @@ encoded once: a trial's configuration never changes.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from tradewind.events import Claimed, Enqueued, Event, Failed, Finished, Proposed
 from tradewind.space import Space
-from tradewind.types import Array, Mask, Origin, State, Trial
+from tradewind.types import Array, Config, Mask, Origin, State, Trial
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ def proposal_rng(seed: int, number: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence([seed, number]))
 
 
+def queue_rng(seed: int, place: int) -> np.random.Generator:
+    """The random stream of what was left open in the entry at this place of the queue."""
+    return np.random.default_rng(np.random.SeedSequence([seed, place, 3]))
+
+
 class Record:
     """The state of a study as a fold over its log."""
 
@@ -73,18 +79,17 @@ class Record:
         self.position = 0
         self.claims = 0
         self.trials: dict[int, Trial] = {}
-        self.queue: dict[int, Mapping[str, Any]] = {}  # what was enqueued and not yet claimed
-        self._enqueued = 0
+        self.queue: dict[int, Config] = {}  # by place: what was enqueued and not yet claimed
+        self.enqueued = 0
         self._rows: dict[int, Array] = {}
         self._handovers: dict[int, Mapping[str, Any]] = {}
 
     def apply(self, events: Iterable[Event]) -> None:
         for event in events:
-            self.position += 1
             match event:
                 case Enqueued(params):
-                    self.queue[self._enqueued] = params
-                    self._enqueued += 1
+                    self.queue[self.enqueued] = params
+                    self.enqueued += 1
                 case Claimed(number, enqueued):
                     self.claims = max(self.claims, number + 1)
                     if enqueued is not None:
@@ -103,6 +108,7 @@ class Record:
                     self.trials[number] = replace(
                         self.trials[number], state=State.FAILED, error=error, cost=cost
                     )
+            self.position += 1  # last: after an interrupt the event is applied again
 
     def _propose(self, event: Proposed) -> None:
         size = event.params[self.space.size_name] if self.space.size_name else 1.0
@@ -121,10 +127,6 @@ class Record:
     def in_order(self) -> list[Trial]:
         """All trials by number."""
         return [self.trials[number] for number in sorted(self.trials)]
-
-    def finished(self) -> list[Trial]:
-        """The finished trials by number: the rows of `History.X`."""
-        return [t for t in self.in_order() if t.finished]
 
     def history(self, number: int) -> History:
         """What is known when trial `number` is proposed."""
@@ -155,6 +157,8 @@ class Record:
 
 def _variance(folds: tuple[float, ...]) -> float:
     """The squared standard error of a mean over folds; 0 where it is unknown."""
-    if len(folds) < 2:
+    largest = max(map(abs, folds), default=0.0)
+    if len(folds) < 2 or largest == 0.0:
         return 0.0
-    return float(np.var(folds, ddof=1) / len(folds))
+    relative = float(np.var(np.array(folds) / largest, ddof=1)) / len(folds)
+    return min(relative * largest * largest, sys.float_info.max)  # folds may be as large as 1e300

@@ -1,7 +1,7 @@
 """The one loop: propose -> submit -> wait -> record. All that is written to a log is written here.
 
 A proposal is a pure function of the space, the goal, the strategy, the seed, the trial number and
-the log that it saw. `Driver.claim` writes the number down first, so that any number of drivers on
+the log that it saw. `Driver.ask` writes the number down first, so that any number of drivers on
 one log never compute the same trial.
 """
 
@@ -10,20 +10,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from tradewind.errors import TrialError
 from tradewind.events import Claimed, Enqueued, Event, Failed, Finished, Proposed
 from tradewind.goals import Goal
-from tradewind.history import Record, proposal_rng
-from tradewind.log.memory import Conflict, Log
+from tradewind.history import History, Record, proposal_rng, queue_rng
+from tradewind.log.memory import Conflict, Lock, Log
 from tradewind.runners.run import Failure
 from tradewind.runners.serial import Runner
 from tradewind.space import Space
 from tradewind.strategies.strategy import Strategy
-from tradewind.types import Origin, Outcome, Proposal, State, Trial
+from tradewind.types import Origin, Outcome, State, Trial
 
 
 @lru_cache(maxsize=1)
@@ -40,89 +40,127 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 
 class Driver:
-    """A writer of one study's log, with the state that the log implies."""
+    """A writer of one study's log, with the state that the log implies. Threads may share it.
+
+    A trial that it gives has params of its own: to change them changes nothing here."""
 
     def __init__(
         self, log: Log, space: Space, *, goal: Goal, strategy: Strategy, seed: int, maximize: bool
     ) -> None:
         self.log, self.space, self.goal, self.strategy = log, space, goal, strategy
         self._record = Record(space, seed=seed, maximize=maximize)
+        self._lock = Lock()
 
-    @property
-    def record(self) -> Record:
+    # ---- reading ----
+
+    def trials(self) -> list[Trial]:
+        """All trials by number."""
+        with self._lock:
+            return [_own(trial) for trial in self._current().in_order()]
+
+    def trial(self, number: int) -> Trial:
+        """The trial with this number."""
+        with self._lock:
+            return _own(_known(self._current(), number))
+
+    def state(self) -> tuple[list[Trial], History]:
+        """All trials by number, and what a strategy would know of them now."""
+        with self._lock:
+            return self.trials(), self._record.history(self._record.claims)
+
+    def _current(self) -> Record:
         """The state, up to date with the log."""
         self._record.apply(self.log.read(self._record.position))
         return self._record
 
+    # ---- writing ----
+
     def ask(self) -> Trial:
-        """Claim the next number, propose its configuration, and write both down."""
-        number, enqueued = self._claim()
-        record = self.record
-        seen = record.position
-        proposal = self._proposal(record, number, enqueued)
-        self._append(
-            Proposed(number, proposal.params, proposal.origin, seen, dict(proposal.handover))
-        )
-        return self.record.trials[number]
+        """The next of the queue, or else a proposal, under the next number."""
+        with self._lock:
+            number = self._write(_claim)
+            record = self._current()
+            if number not in record.trials:
+                self.log.append([self._propose(record, number)])
+            return self.trial(number)
 
-    def _claim(self) -> tuple[int, Mapping[str, Any] | None]:
-        while True:
-            record = self.record
-            number = record.claims
-            place = min(record.queue, default=None)
-            enqueued = None if place is None else record.queue[place]
-            try:
-                self.log.append([Claimed(number, place)], expected=record.position)
-            except Conflict:  # another driver was quicker: look again
-                continue
-            return number, enqueued
-
-    def _proposal(
-        self, record: Record, number: int, enqueued: Mapping[str, Any] | None
-    ) -> Proposal:
+    def _propose(self, record: Record, number: int) -> Proposed:
         rng = proposal_rng(record.seed, number)
-        if enqueued is not None:
-            return Proposal(self.space.complete(enqueued, rng=rng), Origin.ENQUEUED)
         with one_blas_thread():
-            return self.strategy.propose(self.space, self.goal, record.history(number), rng=rng)
+            proposal = self.strategy.propose(self.space, self.goal, record.history(number), rng=rng)
+        config = self.space.validate(proposal.params)  # strategies may be the user's own
+        handover = dict(proposal.handover)
+        return Proposed(number, config, proposal.origin, record.position, handover)
 
     def enqueue(self, params: Mapping[str, Any]) -> None:
-        self._append(Enqueued(dict(params)))
+        """Put a configuration, completed where it leaves something open, into the queue."""
+
+        def entry(record: Record) -> tuple[int, list[Event]]:
+            place = record.enqueued
+            config = self.space.complete(params, rng=queue_rng(record.seed, place))
+            return place, [Enqueued(config)]
+
+        with self._lock:
+            self._write(entry)
 
     def add(self, params: Mapping[str, Any], outcome: Outcome) -> Trial:
         """A trial that is finished already."""
         config = self.space.validate(params)
-        while True:
-            record = self.record
-            number = record.claims
-            done: list[Event] = [
-                Claimed(number),
-                Proposed(number, config, Origin.ADDED, record.position),
-                Finished(number, outcome),
-            ]
-            try:
-                self.log.append(done, expected=record.position)
-            except Conflict:
-                continue
-            return self.record.trials[number]
+
+        def done(record: Record) -> tuple[int, list[Event]]:
+            number, seen = record.claims, record.position
+            proposed = Proposed(number, config, Origin.ADDED, seen)
+            return number, [Claimed(number), proposed, Finished(number, outcome)]
+
+        with self._lock:
+            return self.trial(self._write(done))
 
     def finish(self, number: int, result: Outcome | Failure) -> Trial:
         """Record what became of a running trial."""
-        trial = self.record.trials.get(number)
-        if trial is None:
-            raise TrialError(f"there is no trial {number} in this study")
-        if trial.state is not State.RUNNING:
-            raise TrialError(
-                f"a trial is told once, but trial {number} is already {trial.state.value}"
-            )
-        if isinstance(result, Outcome):
-            self._append(Finished(number, result))
-        else:
-            self._append(Failed(number, result.error, result.cost))
-        return self.record.trials[number]
 
-    def _append(self, event: Event) -> None:
-        self.log.append([event])
+        def done(record: Record) -> tuple[int, list[Event]]:
+            trial = _known(record, number)
+            if trial.state is not State.RUNNING:
+                raise TrialError(
+                    f"a trial is told once, but trial {number} is already {trial.state.value}"
+                )
+            if isinstance(result, Outcome):
+                return number, [Finished(number, result)]
+            return number, [Failed(number, result.error, result.cost)]
+
+        with self._lock:
+            return self.trial(self._write(done))
+
+    def _write(self, events: Callable[[Record], tuple[int, list[Event]]]) -> int:
+        """Append what `events` makes of the state, and return the number that it gives with it."""
+        while True:
+            record = self._current()
+            number, made = events(record)
+            try:
+                self.log.append(made, expected=record.position)
+            except Conflict:  # another driver was quicker: look again
+                continue
+            return number
+
+
+def _claim(record: Record) -> tuple[int, list[Event]]:
+    """The next number, together with what is first in the queue: that cannot get lost then."""
+    number, seen = record.claims, record.position
+    if not record.queue:
+        return number, [Claimed(number)]
+    place = min(record.queue)
+    proposed = Proposed(number, record.queue[place], Origin.ENQUEUED, seen)
+    return number, [Claimed(number, place), proposed]
+
+
+def _known(record: Record, number: int) -> Trial:
+    if number not in record.trials:
+        raise TrialError(f"there is no trial {number} in this study")
+    return record.trials[number]
+
+
+def _own(trial: Trial) -> Trial:
+    return replace(trial, params=dict(trial.params))
 
 
 @dataclass
@@ -173,11 +211,14 @@ def run(
                 running += 1
             if not running:
                 return
-            for trial, result in runner.wait():
-                running -= 1
-                done = driver.finish(trial.number, result)
-                limits.spend(done)
-                on_done(done)
+            results = runner.wait()
+            running -= len(results)
+            # all are recorded before a callback or an objective may end the loop
+            done = [driver.finish(trial.number, result) for trial, result in results]
+            for trial in done:
+                limits.spend(trial)
+                on_done(trial)
+            for _, result in results:
                 raised = result.raised if isinstance(result, Failure) else None
                 if raised is not None and not isinstance(raised, catch):
                     raise raised

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from tradewind.types import Trial
-
-if TYPE_CHECKING:
-    from tradewind.study import Study
 
 
 class Progress:
@@ -16,8 +14,9 @@ class Progress:
 
     def __init__(self, total: int | None, *, show: bool | None) -> None:
         self._total = total
-        self._show = sys.stderr.isatty() if show is None else show
+        self._show = _on_terminal() if show is None else show
         self._bar: Any = None
+        self._best = ""
         self._failed = 0
 
     def __enter__(self) -> Progress:
@@ -31,13 +30,23 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
 
-    def update(self, study: Study, trial: Trial) -> None:
+    def update(self, trial: Trial, best: Callable[[], Trial]) -> None:
+        """Count a trial that is done; `best` is called only where it is shown."""
         if self._bar is None:
             return
-        self._failed += not trial.finished
         if trial.finished:
-            best = study.best
-            cost = "" if best.cost is None else f" in {best.cost:.3g}"
-            failed = f", {self._failed} failed" if self._failed else ""
-            self._bar.set_postfix_str(f"best {best.value:.4g}{cost} (#{best.number}){failed}")
+            self._best = _described(best())
+        else:
+            self._failed += 1
+        failed = f"{self._failed} failed" if self._failed else ""
+        self._bar.set_postfix_str(", ".join(filter(None, [self._best, failed])), refresh=False)
         self._bar.update()
+
+
+def _described(best: Trial) -> str:
+    cost = "" if best.cost is None else f" in {best.cost:.3g}"
+    return f"best {best.value:.4g}{cost} (#{best.number})"
+
+
+def _on_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()  # None where there is no console

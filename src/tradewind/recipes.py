@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from tradewind.acquisition import MGFI, Acquisition, Exponential
+from tradewind.maximizers.evolution import MIES
+from tradewind.maximizers.maximizer import Maximizer
 from tradewind.strategies.bayes import Bayes
 from tradewind.strategies.design import Design, RandomSearch, Sampling
 from tradewind.strategies.models import Output
+from tradewind.surrogates.forest import RandomForest
 from tradewind.tradeoff import Improvement, Published
 
 
@@ -28,4 +34,30 @@ def wang2020(*, k: int = 3, published: bool = True) -> Bayes:
         rule=Published() if published else Improvement(),
         output=Output.IDENTITY,
         largest_reference=True,
+    )
+
+
+def mip_ego(
+    *,
+    acquisition: Acquisition | None = None,
+    loss: Literal["log_error", "identity"] = "log_error",
+    k: int = 5,
+    trees: int = 110,
+    maximizer: Maximizer | None = None,
+) -> Bayes:
+    """MiP-EGO as configured by H (§3, §5.3): k Latin-hypercube points, a random forest, and the
+    acquisition maximized by a (4, 10) evolution strategy over 500 generations.
+
+    `acquisition` is `EI()`, `PI()` or `MGFI(t)` with a number or a schedule for t; the default is
+    MGFI cooled exponentially from 2 to 0.1 over 1000 trials (H §6.2). `loss="log_error"` models
+    log(1 − accuracy) (eq. 15) and needs accuracies; `"identity"` models the value as it is."""
+    outputs = {"log_error": Output.LOG_ERROR, "identity": Output.IDENTITY}
+    if loss not in outputs:
+        raise ValueError(f"loss is one of {sorted(outputs)}, but got {loss!r}")
+    return Bayes(
+        design=Design(k, Sampling.LATIN),
+        surrogate=RandomForest(trees=trees),
+        acquisition=MGFI(Exponential()) if acquisition is None else acquisition,
+        maximizer=MIES() if maximizer is None else maximizer,
+        output=outputs[loss],
     )

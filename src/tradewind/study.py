@@ -9,7 +9,7 @@ import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -24,10 +24,12 @@ from tradewind.runners.run import Failure, Objective, outcome
 from tradewind.runners.serial import SerialRunner
 from tradewind.space import Space
 from tradewind.strategies.strategy import Strategy
-from tradewind.types import Config, Trial, Value
+from tradewind.types import Outcome, Trial, Value
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Callback: TypeAlias = Callable[["Study", Trial], None]
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Study:
             seed=seed,
             maximize=direction == "maximize",
         )
-        self._stopped = False
+        self._stops = 0
 
     def __repr__(self) -> str:
         trials = self.trials
@@ -113,7 +115,7 @@ class Study:
         timeout: float | None = None,
         max_cost: float | None = None,
         catch: type[BaseException] | tuple[type[BaseException], ...] = Exception,
-        callbacks: Iterable[Callable[[Study, Trial], None]] = (),
+        callbacks: Iterable[Callback] = (),
         show_progress: bool | None = None,
     ) -> None:
         """Evaluate `objective` on proposed trials, one after the other, in this process.
@@ -126,15 +128,13 @@ class Study:
             raise TypeError(f"objective must be a function of a trial, but got {objective!r}")
         if n_trials is None and timeout is None and max_cost is None:
             raise ValueError("optimize needs an end: give n_trials, timeout or max_cost")
-        limits = Limits(
-            _limit("n_trials", n_trials), _limit("timeout", timeout), _limit("max_cost", max_cost)
-        )
-        called = tuple(callbacks)
-        self._stopped = False
-        with Progress(n_trials, show=show_progress) as progress:
+        limits = Limits(_count(n_trials), _limit("timeout", timeout), _limit("max_cost", max_cost))
+        caught, called = _exceptions(catch), _functions(callbacks)
+        stops = self._stops
+        with Progress(limits.n_trials, show=show_progress) as progress:
 
             def on_done(trial: Trial) -> None:
-                progress.update(self, trial)
+                progress.update(trial, lambda: self.best)
                 for callback in called:
                     callback(self, trial)
 
@@ -142,14 +142,16 @@ class Study:
                 self._driver,
                 SerialRunner(objective),
                 limits,
-                catch=catch if isinstance(catch, tuple) else (catch,),
-                stopped=lambda: self._stopped,
+                catch=caught,
+                stopped=lambda: self._stops > stops,
                 on_done=on_done,
             )
 
     def stop(self) -> None:
-        """Let `optimize` end after the trials that are running; for objectives and callbacks."""
-        self._stopped = True
+        """Let `optimize` end after the trials that are running; for objectives and callbacks.
+
+        It ends every `optimize` of this study that is under way, and none that begins later."""
+        self._stops += 1
 
     # ---- owning the loop ----
 
@@ -186,24 +188,30 @@ class Study:
 
     def enqueue(self, params: Mapping[str, Any]) -> None:
         """Have this configuration evaluated next; parameters left out are drawn at random."""
-        self.space.complete(params, rng=np.random.default_rng(0))  # raises if nothing fits
         self._driver.enqueue(params)
 
     def _outcome(
         self, value: float | None, cost: float | None, folds: Iterable[float] | None
-    ) -> Any:
+    ) -> Outcome:
         told = outcome({"value": value, "cost": cost, "folds": folds}, default_cost=None)
-        if told.cost is None and self.goal.needs_cost:
-            raise OutcomeError(f"the goal {self.goal} needs a cost, but got cost=None")
+        goal = self._driver.goal
+        if told.cost is None and goal.needs_cost:
+            raise OutcomeError(f"the goal {goal} needs a cost, but got cost=None")
         return told
 
     def _number(self, trial: Trial | int) -> int:
-        number = getattr(trial, "number", trial)
+        given = getattr(trial, "number", trial)
+        number = given.item() if isinstance(given, np.generic) else given
         if isinstance(number, bool) or not isinstance(number, int):
             raise TypeError(f"a trial or its number is needed, but got {trial!r}")
-        known = self._driver.record.trials.get(number)
-        if isinstance(trial, Trial) and known is not None and known.params != trial.params:
-            raise TrialError(f"trial {number} of this study has other parameters: {known.params}")
+        known = self._driver.trial(number)
+        if isinstance(trial, Trial):  # a user may have popped some of its params
+            for name, value in trial.params.items():
+                if name not in known.params or known.params[name] != value:
+                    raise TrialError(
+                        f"trial {number} of this study has other parameters: {known.params}, "
+                        f"but got {trial.params}"
+                    )
         return number
 
     # ---- what came of it ----
@@ -211,12 +219,12 @@ class Study:
     @property
     def goal(self) -> Goal:
         """The goal; a reference cost that the data decide is shown once they have."""
-        return self._settled(self._driver.goal)
+        return self._settled(self._driver.goal, self._driver.state()[1])
 
     @property
     def trials(self) -> list[Trial]:
         """All trials by number, in any state."""
-        return self._driver.record.in_order()
+        return self._driver.trials()
 
     @property
     def best(self) -> Trial:
@@ -228,7 +236,7 @@ class Study:
         finished, history = self._finished()
         if _goal(goal).needs_cost and not np.isfinite(history.cost).any():
             raise NothingFinished(f"{goal} needs costs, but no finished trial has one")
-        utility = self._settled(goal).utility(history.quality, history.cost)
+        utility = self._settled(goal, history).utility(history.quality, history.cost)
         return finished[int(np.argmax(np.where(np.isnan(utility), -math.inf, utility)))]
 
     def frontier(self) -> list[Trial]:
@@ -247,53 +255,63 @@ class Study:
 
     def to_frame(self) -> pd.DataFrame:
         """All trials as a pandas data frame, one row each."""
-        import pandas as pd
-
-        rows = [
-            {
-                "number": t.number,
-                "state": t.state.value,
-                "value": t.value,
-                "cost": t.cost,
-                "train_size": t.train_size,
-                "origin": t.origin.value,
-                **{f"params_{name}": t.params.get(name) for name in self.space},
-            }
-            for t in self.trials
-        ]
-        columns = ["number", "state", "value", "cost", "train_size", "origin"]
-        columns += [f"params_{name}" for name in self.space]
-        return pd.DataFrame(rows, columns=columns)
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install 'tradewind[pandas]'") from error
+        trials = self.trials
+        columns = {
+            "number": pd.Series([t.number for t in trials], dtype=int),
+            "state": pd.Series([t.state.value for t in trials], dtype=str),
+            "value": pd.Series([t.value for t in trials], dtype=float),
+            "cost": pd.Series([t.cost for t in trials], dtype=float),
+            "train_size": pd.Series([t.train_size for t in trials], dtype=float),
+            "origin": pd.Series([t.origin.value for t in trials], dtype=str),
+        }
+        for name in self.space:
+            columns[f"params_{name}"] = [t.params.get(name) for t in trials]
+        return pd.DataFrame(columns)
 
     def _finished(self) -> tuple[list[Trial], History]:
-        record = self._driver.record
-        finished = record.finished()
+        trials, history = self._driver.state()
+        finished = [t for t in trials if t.finished]
         if not finished:
-            failed = [t.error for t in record.in_order() if t.error]
+            failed = [t.error for t in trials if t.error]
             why = f"; the last failure was:\n{failed[-1]}" if failed else ""
             raise NothingFinished(f"no trial of this study has finished{why}")
-        return finished, record.history(record.claims)
+        return finished, history
 
-    def _settled(self, goal: Goal) -> Goal:
-        record = self._driver.record
-        return self.strategy.settle(goal, record.history(record.claims))
+    def _settled(self, goal: Goal, history: History) -> Goal:
+        # any cost is a better reference than none, where the strategy finds none to its liking
+        return self.strategy.settle(goal, history).settle(history.cost)
 
 
 def _goal(goal: Goal) -> Goal:
-    if not callable(getattr(goal, "utility", None)):
+    if not _offers(goal, "score", "settle", "utility"):
         raise TypeError(f"a goal such as Quality() or Tradeoff(alpha=0.3) is needed, got {goal!r}")
     return goal
 
 
 def _strategy(strategy: Strategy | str) -> Strategy:
     if isinstance(strategy, str):
-        named = {"auto": recipes.auto, "random": recipes.random_search}
+        named: dict[str, Callable[[], Strategy]] = {
+            "auto": recipes.auto,
+            "random": recipes.random_search,
+        }
         if strategy not in named:
             raise ValueError(f"strategy is one of {sorted(named)} or an object, got {strategy!r}")
         return named[strategy]()
-    if not callable(getattr(strategy, "propose", None)):
-        raise TypeError(f"a strategy is 'auto', 'random' or has propose(), but got {strategy!r}")
+    if not _offers(strategy, "propose", "recommend", "settle"):
+        raise TypeError(
+            "a strategy is 'auto', 'random' or an object with propose(), recommend() and settle(), "
+            f"but got {strategy!r}"
+        )
     return strategy
+
+
+def _offers(thing: object, *methods: str) -> bool:
+    """Whether it is an object with these methods; a class is not, though it has them too."""
+    return not isinstance(thing, type) and all(callable(getattr(thing, m, None)) for m in methods)
 
 
 def _seed(seed: int | None) -> int:
@@ -305,11 +323,35 @@ def _seed(seed: int | None) -> int:
     return item
 
 
-def _limit(name: str, given: Any) -> Any:
+def _limit(name: str, given: float | None) -> float | None:
     if given is None:
         return None
-    if isinstance(given, bool) or not isinstance(given, (int, float, np.number)) or not given >= 0:
+    item = given.item() if isinstance(given, np.generic) else given
+    if isinstance(item, bool) or not isinstance(item, (int, float)) or not item >= 0:
         raise ValueError(f"{name} must be a number ≥ 0, but got {given!r}")
-    if name == "n_trials" and given != int(given):
-        raise ValueError(f"n_trials must be a whole number, but got {given!r}")
-    return given
+    return item
+
+
+def _count(n_trials: int | None) -> int | None:
+    limit = _limit("n_trials", n_trials)
+    if limit is None:
+        return None
+    if limit == math.inf or limit != int(limit):
+        raise ValueError(f"n_trials must be a whole number, but got {n_trials!r}")
+    return int(limit)
+
+
+def _exceptions(
+    catch: type[BaseException] | tuple[type[BaseException], ...],
+) -> tuple[type[BaseException], ...]:
+    kinds = catch if isinstance(catch, tuple) else (catch,)
+    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
+        raise TypeError(f"catch is an exception class or a tuple of them, but got {catch!r}")
+    return kinds
+
+
+def _functions(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
+    called = tuple(callbacks) if isinstance(callbacks, Iterable) else (callbacks,)
+    if not isinstance(callbacks, Iterable) or not all(map(callable, called)):
+        raise TypeError(f"callbacks are functions of (study, trial) in a list, got {callbacks!r}")
+    return called

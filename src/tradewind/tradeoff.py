@@ -7,6 +7,7 @@ units of the reference, so that σ = min(1, c).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -17,7 +18,8 @@ from scipy.special import log_ndtr, ndtr
 from tradewind.acquisition import UCB, Acquisition, Partials, log_density, log_h
 from tradewind.types import Array, Normal
 
-_REACH = 6.5  # standard deviations of log c that are integrated; beyond lies a mass of 8e-11
+_REACH = 6.5  # the integrand is followed until it has fallen by e^(-6.5²/2): 1e-9 of its peak
+_LINEAR = 6.0  # with the threshold so many stds below the mean, EI is linear to 1e-10
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Improvement:
 
     With EI this is E[max(T − T*, 0)]; PI and MGFI extend in the same way, because T > T* says
     L > T* + α·σ. UCB takes the first two moments of T. `nodes` Gauss-Legendre nodes stand on
-    each of two panels: 24 are exact to about 1e-8, and 8 rank candidates as well as 24 do."""
+    each of two panels: 24 are exact to about 1e-8, 8 to about 1 %, also where I_T underflows."""
 
     nodes: int = 8
     log_cost = True
@@ -69,22 +71,25 @@ class Improvement:
     ) -> Partials:
         if isinstance(acquisition, UCB):
             return _moments(acquisition, quality, cost, alpha)
-        best = incumbent.score
-        u, log_weight = cost_nodes(quality, cost, best=best, alpha=alpha, nodes=self.nodes)
+        best, m, v = incumbent.score, cost.mean[:, None], _positive(cost.std)[:, None]
+        x, log_weight = cost_nodes(quality, cost, best=best, alpha=alpha, nodes=self.nodes)
+        sigma = np.hstack([np.exp(m + v * x), np.ones_like(m)])
         wide = Normal(quality.mean[:, None], quality.std[:, None])
-        inner = acquisition.partials(wide, best + alpha * np.exp(u))
-        terms = log_weight + inner.value
+        inner = acquisition.partials(wide, best + alpha * sigma)
+        terms = np.hstack([log_weight, log_ndtr(m / v)]) + inner.value
         top = terms.max(axis=1)
         share = np.exp(terms - top[:, None])
         total = share.sum(axis=1)
         share /= total[:, None]
-        by_m, by_v = _weight_slopes(u, cost)
+        by_mean = share * inner.by_mean
+        # c = exp(m + v·x) lowers T as far as it is below the reference
+        by_log_cost = -alpha * by_mean[:, :-1] * sigma[:, :-1]
         return Partials(
             value=top + np.log(total),
-            by_mean=np.einsum("ij,ij->i", share, inner.by_mean),
+            by_mean=by_mean.sum(axis=1),
             by_std=np.einsum("ij,ij->i", share, inner.by_std),
-            by_cost_mean=np.einsum("ij,ij->i", share, by_m),
-            by_cost_std=np.einsum("ij,ij->i", share, by_v),
+            by_cost_mean=by_log_cost.sum(axis=1),
+            by_cost_std=np.einsum("ij,ij->i", by_log_cost, x),
         )
 
 
@@ -105,8 +110,6 @@ class Published:
         alpha: float,
     ) -> Partials:
         gain = _expected_excess(quality, incumbent.quality)
-        if alpha == 0.0:
-            return gain
         price = _expected_excess(cost, incumbent.sigma)
         return Partials(
             value=gain.value - alpha * price.value,
@@ -133,60 +136,86 @@ def _legendre(nodes: int) -> tuple[Array, Array]:
 def cost_nodes(
     quality: Normal, cost: Normal, *, best: float, alpha: float, nodes: int
 ) -> tuple[Array, Array]:
-    """Nodes u = log σ and log weights, both (n, 2·nodes + 1), for averages over the cost.
+    """Nodes x = (log c − m) / v below the reference and log weights, both (n, 2·nodes).
 
-    The last node is σ = 1 with the exact mass of all costs above the reference. The others stand
-    on two panels below it, split where EI_L(T* + α·σ) bends: at the *knee*, EI leaves its linear
-    regime; above *top*, it has fallen by e⁻⁴⁰ and is nothing. Without the split, a quality that is
-    known well makes the integrand a kink that no fixed rule resolves."""
-    m, v = cost.mean, np.maximum(cost.std, 1e-9)
-    z = (quality.mean - best) / quality.std
-    below = np.minimum(z, 0.0)
-    fall = 80.0 / (np.sqrt(below**2 + 80.0) - below)  # z² grows by 80 over this many stds
-    unit = np.maximum(quality.std / alpha, 1e-290)
-    top = np.log(unit * (np.maximum(z, 0.0) + fall))
-    knee = np.log(np.maximum(unit * (z - 9.0), np.exp(top) / 4.0))
-    low = m - _REACH * v
-    high = np.minimum(0.0, m + _REACH * v)
-    high = np.maximum(np.minimum(high, np.maximum(top, low + 0.5 * v)), low)
-    outside = (knee <= low) | (knee >= high)
-    knee = np.where(outside, np.clip(m - 2.0 * v, low, 0.5 * (low + high)), knee)
-    x, log_w = _legendre(nodes)
-    edges = np.stack([low, knee, high], axis=1)
+    The integrand φ(x)·EI_L(T* + α·c) is log-concave in x. It is followed from its peak, which may
+    lie many standard deviations below m, to where it is nothing. Two panels meet where EI leaves
+    its linear regime: a quality that is known well makes of the integrand a kink that no fixed
+    rule resolves."""
+    m, v = cost.mean, _positive(cost.std)
+    z = (quality.mean - best) / quality.std  # of the threshold at no cost,
+    slope = np.maximum(alpha / quality.std, 1e-290)  # and how fast a cost lowers it
+    reach = min(_REACH, 1.5 * math.sqrt(nodes))  # few nodes do better on a shorter interval
+    u = _peak(z, slope, m, v)
+    x, w = (u - m) / v, slope * np.exp(u)
+    depth = np.maximum(w - z, 0.0)
+    curvature = 1.0 + v**2 * w * depth + np.where(depth > 0.0, (v * w) ** 2, 0.0)
+    # left of the peak φ falls at least as e^(-x²/2) does, and EI gains at most e^(depth²/2);
+    # right of it the curvature grows, φ gains at most e^(x²/2), and EI falls as e^(-z²/2)
+    low = np.maximum(x - reach, -np.sqrt(reach**2 + x**2 + depth**2))
+    fall = reach**2 + x**2
+    top = np.maximum(w, z) + fall / (np.sqrt(depth**2 + fall) + depth)
+    high = np.minimum(x + reach / np.sqrt(curvature), (np.log(top / slope) - m) / v)
+    high = np.maximum(np.minimum(high, -m / v), low)
+    knee = (np.log(np.maximum(z - _LINEAR, top / 4.0) / slope) - m) / v
+    smooth = (knee <= low) | (knee >= high) | (depth > 3.0)
+    edges = np.stack([low, np.where(smooth, 0.5 * (low + high), knee), high], axis=1)
     width = np.maximum(np.diff(edges, axis=1), 1e-290)  # (n, 2)
-    u = (edges[:, :2, None] + width[:, :, None] * x).reshape(len(m), -1)
-    log_weight = (np.log(width)[:, :, None] + log_w).reshape(len(m), -1)
-    log_weight += log_density((u - m[:, None]) / v[:, None]) - np.log(v)[:, None]
-    tail = np.asarray(log_ndtr(m / v))[:, None]
-    return np.hstack([u, np.zeros_like(tail)]), np.hstack([log_weight, tail])
+    share, log_share = _legendre(nodes)
+    x = (edges[:, :2, None] + width[:, :, None] * share).reshape(len(m), 2 * nodes)
+    log_weight = (np.log(width)[:, :, None] + log_share).reshape(len(m), 2 * nodes)
+    return x, log_weight + log_density(x)
 
 
-def _weight_slopes(u: Array, cost: Normal) -> tuple[Array, Array]:
-    """Derivatives of the log weights by mean and std of log c."""
-    m, v = cost.mean[:, None], np.maximum(cost.std, 1e-9)[:, None]
-    z = (u - m) / v
-    by_m, by_v = z / v, (z * z - 1.0) / v
-    ratio = (m / v)[:, 0]
-    hazard = np.exp(log_density(ratio) - log_ndtr(ratio))
-    by_m[:, -1] = hazard / v[:, 0]
-    by_v[:, -1] = -ratio * hazard / v[:, 0]
-    return by_m, by_v
+def _peak(z: Array, slope: Array, m: Array, v: Array) -> Array:
+    """Where φ((u − m)/v)·EI_L(T* + α·eᵘ), with log EI ≈ −½·min(z − w, 0)² and w = slope·eᵘ, is
+    largest among u ≤ 0.
+
+    There m − u = v²·w·max(w − z, 0), a concave equation, on which Newton's steps from the right
+    never overshoot. Dropping terms of it bounds w by Lambert functions, W(y) ≤ log(1 + y)."""
+    log_w = m + np.log(slope)  # at u = m
+    rate = v**2 * np.maximum(-z, 1e-30)
+    quadratic = np.sqrt(0.5 * np.logaddexp(0.0, 2.0 * (log_w + np.log(v)) + math.log(2.0))) / v
+    linear = np.logaddexp(0.0, log_w + np.log(rate)) / rate
+    w = np.maximum(np.minimum(np.maximum(z, 0.0) + quadratic, linear), 1e-300)
+    u = np.minimum(np.log(w / slope), np.minimum(m, 0.0))
+    for _ in range(3):
+        w = slope * np.exp(u)
+        pull = v**2 * w * np.maximum(w - z, 0.0)
+        u += (m - u - pull) / (1.0 + pull + np.where(w > z, (v * w) ** 2, 0.0))
+        u = np.minimum(u, 0.0)
+    return u
+
+
+def _positive(std: Array) -> Array:
+    return np.maximum(std, 1e-9)
 
 
 def sigma_moments(cost: Normal) -> tuple[Array, Array]:
     """Mean and variance of σ = min(1, c) for log c ~ N(m, v²), in closed form."""
-    m, v = cost.mean, np.maximum(cost.std, 1e-9)
-    above = ndtr(m / v)
-    first = np.exp(m + 0.5 * v**2 + log_ndtr(-m / v - v)) + above
-    second = np.exp(2.0 * m + 2.0 * v**2 + log_ndtr(-m / v - 2.0 * v)) + above
-    return first, np.maximum(second - first**2, 0.0)
+    first, second, above = _below_reference(cost)
+    mean = first + above
+    return mean, np.maximum(second + above - mean**2, 0.0)
+
+
+def _below_reference(cost: Normal) -> tuple[Array, Array, Array]:
+    """E[c; c < 1], E[c²; c < 1] and P(c > 1)."""
+    m, v = cost.mean, _positive(cost.std)
+    first = np.exp(m + 0.5 * v**2 + log_ndtr(-m / v - v))
+    second = np.exp(2.0 * m + 2.0 * v**2 + log_ndtr(-m / v - 2.0 * v))
+    return first, second, np.asarray(ndtr(m / v))
 
 
 def _moments(acquisition: UCB, quality: Normal, cost: Normal, alpha: float) -> Partials:
-    """UCB of T by its first two moments; the gradient follows quality alone."""
+    """UCB of T by its first two moments."""
     mean, variance = sigma_moments(cost)
     std = np.sqrt(quality.std**2 + alpha**2 * variance)
+    first, second, _ = _below_reference(cost)
+    v = _positive(cost.std)
+    edge = np.exp(log_density(cost.mean / v))  # of c at the reference
+    spread = 0.5 * acquisition.beta * alpha**2 / std  # what the variance of σ is worth
+    by_m = spread * 2.0 * (second - mean * first) - alpha * first
+    by_v_first, by_v_second = v * first - edge, 2.0 * (2.0 * v * second - edge)
+    by_v = spread * (by_v_second - 2.0 * mean * by_v_first) - alpha * by_v_first
     value = acquisition(Normal(quality.mean - alpha * mean, std), 0.0)
-    by_std = acquisition.beta * quality.std / std
-    zero = np.zeros_like(std)
-    return Partials(value, np.ones_like(std), by_std, zero, zero)
+    return Partials(value, np.ones_like(std), acquisition.beta * quality.std / std, by_m, by_v)

@@ -29,8 +29,8 @@ class Standardize:
         unit = y / largest
         shift, scale = float(unit.mean()), float(unit.std())
         if scale < 1e-12:  # constant up to rounding
-            return cls(shift * largest, max(largest, np.finfo(float).tiny))
-        return cls(shift * largest, scale * largest)
+            scale = 1.0
+        return cls(shift * largest, max(scale * largest, np.finfo(float).tiny))
 
     def forward(self, y: Array) -> Array:
         return (y / self.scale) - (self.shift / self.scale)
@@ -47,7 +47,8 @@ class Clip:
     """Bad outcomes count no worse than median − reach·(best − median).
 
     A handful of collapsed models must not flatten the good end; a log or rank transform, which
-    would bend the good end too, measured worse."""
+    would bend the good end too, measured worse. Where the majority ties at the best, the median
+    is that of the others: clipping at the best would leave nothing to learn from."""
 
     floor: float
 
@@ -56,6 +57,8 @@ class Clip:
         if not len(y):
             return cls(-np.inf)
         middle, best = float(np.median(y)), float(y.max())
+        if middle == best and (y < best).any():
+            middle = float(np.median(y[y < best]))
         # halves first: best − middle may overflow when values reach 1e308
         floor = middle - 2.0 * reach * (best / 2.0 - middle / 2.0)
         return cls(floor if np.isfinite(floor) else -np.inf)
@@ -103,15 +106,17 @@ class LogError:
         return 1.0 / np.maximum(1.0 - y, self.smallest)
 
     def natural(self, t: Normal) -> Normal:
-        """The normal with the first two moments of 1 − exp(−t): the error is log-normal."""
-        error = np.exp(np.minimum(-t.mean + 0.5 * t.std**2, 700.0))
-        spread = np.sqrt(np.expm1(np.minimum(t.std**2, 700.0)))
+        """The normal with the first two moments of 1 − exp(−t): the error is log-normal.
+
+        Exponents end at 200, which is no accuracy any more, so that their product is finite."""
+        error = np.exp(np.minimum(-t.mean + 0.5 * t.std**2, 200.0))
+        spread = np.sqrt(np.expm1(np.minimum(t.std**2, 200.0)))
         return Normal(1.0 - error, np.maximum(error * spread, 1e-12))
 
 
 def log_ratio(cost: Array, reference: float) -> Array:
     """log(cost / reference); a cost of 0 counts as 1e-9 of the reference."""
-    return np.log(np.maximum(cost / reference, 1e-9))
+    return np.maximum(np.log(np.maximum(cost, 5e-324)) - np.log(reference), np.log(1e-9))
 
 
 def from_log_ratio(ratio: Array, reference: float) -> Array:

@@ -59,7 +59,7 @@ def _update(H: Array, s: Array, y: Array, better: Mask, fresh: Mask) -> tuple[Ar
     """BFGS update of the inverse Hessian of −score, where the curvature condition holds."""
     sy = np.einsum("ij,ij->i", s, y)
     yy = np.einsum("ij,ij->i", y, y)
-    use = better & (sy > 1e-12 * np.maximum(yy, 1e-300)) & np.isfinite(yy)
+    use = better & (yy > 0.0) & (sy > 1e-12 * yy) & np.isfinite(yy)
     if not use.any():
         return H, fresh
     s, y, sy, yy = s[use], y[use], sy[use], yy[use]

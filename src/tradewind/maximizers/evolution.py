@@ -59,7 +59,8 @@ class MIES:
         rows = _enough(start, space, self.parents, rng)
         values = _scored(score, space, rows)
         elite = _best(values, self.parents)
-        best, best_value, stale = rows[elite[0]], values[elite[0]], 0
+        best: Array = rows[elite[0]]
+        best_value, stale = values[elite[0]], 0
         population = genome.population(rows[elite], rng)
         for generation in range(self.generations):
             now = generation % _BLOCK
@@ -109,8 +110,8 @@ class Population:
     both as shares of the range, and the mutation rate of categories.
 
     One step size a kind, not one a coordinate: the unit cube has levelled the ranges, and ten
-    offspring are too few to learn d steps. Measured: the same on forests, and on a sphere in 10
-    dimensions 1e-15 away from the optimum instead of 1e-3.
+    offspring are too few to learn d steps. Measured after 500 generations: no difference on the
+    scores of forests; on the sphere in 10 dimensions 2e-8 from the optimum instead of 2e-2.
     """
 
     latent: Array

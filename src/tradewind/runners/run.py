@@ -16,6 +16,7 @@ from tradewind.types import Config, Outcome, Trial
 Objective: TypeAlias = Callable[["Run"], Any]
 
 _KEYS = ("value", "cost", "folds")
+_LONGEST = 200  # characters of a value that an error message shows
 
 
 class Run:
@@ -54,31 +55,44 @@ def evaluate(objective: Objective, trial: Trial) -> Outcome | Failure:
     """Call the objective; whatever it raises or returns becomes an outcome or a failure."""
     run = Run(trial)
     begin = time.perf_counter()
+
+    def spent() -> float:
+        elapsed = time.perf_counter() - begin
+        return elapsed if run.timed is None else run.timed
+
     try:
         answer = objective(run)
     except BaseException as error:  # recorded as a failed trial; the loop decides whether to go on
-        spent = time.perf_counter() - begin
-        return Failure(traceback.format_exc(), spent, error)
-    spent = time.perf_counter() - begin
+        return Failure(traceback.format_exc(), spent(), error)
+    cost = spent()
     try:
-        return outcome(answer, default_cost=spent if run.timed is None else run.timed)
+        return outcome(answer, default_cost=cost)
     except OutcomeError as error:
-        return Failure(f"the objective's answer cannot be used: {error}", spent)
+        return Failure(f"the objective's answer cannot be used: {error}", cost)
+    except Exception:  # the answer is an object of the user's, and reading it may run their code
+        return Failure(traceback.format_exc(), cost)
 
 
 def outcome(answer: Any, *, default_cost: float | None) -> Outcome:
     """Read what an objective returned, or what a user tells: a number, or a mapping with
     "value" or "folds", and perhaps "cost"."""
+    if answer is None:
+        raise OutcomeError(
+            'a number or {"value": ..., "cost": ...} must be returned, but got None: '
+            "does the objective end with a return?"
+        )
     if not isinstance(answer, Mapping):
         return Outcome(_finite("value", answer), _cost(default_cost))
     unknown = [key for key in answer if key not in _KEYS]
     if unknown:
-        raise OutcomeError(f"an outcome has the keys {', '.join(_KEYS)}, but got {unknown[0]!r}")
-    folds = tuple(_finite("folds", v) for v in _sequence(answer.get("folds")))
-    if answer.get("value") is None and not folds:
-        raise OutcomeError(f"an outcome needs a value or folds, but got {dict(answer)!r}")
+        raise OutcomeError(
+            f"an outcome has the keys {', '.join(_KEYS)}, but got {_shown(unknown[0])}"
+        )
+    folds = tuple(_finite("every fold", v) for v in _sequence(answer.get("folds")))
     given = answer.get("value")
-    value = math.fsum(folds) / len(folds) if given is None else _finite("value", given)
+    if given is None and not folds:
+        raise OutcomeError(f"an outcome needs a value or folds, but got {_shown(dict(answer))}")
+    value = _mean(folds) if given is None else _finite("value", given)
     cost = answer.get("cost")
     return Outcome(value, _cost(default_cost if cost is None else cost), folds)
 
@@ -89,18 +103,25 @@ def _sequence(given: Any) -> list[Any]:
     try:
         return list(given)
     except TypeError:
-        raise OutcomeError(f"folds must be a list of numbers, but got {given!r}") from None
+        raise OutcomeError(f"folds must be a list of numbers, but got {_shown(given)}") from None
+
+
+def _mean(folds: tuple[float, ...]) -> float:
+    try:
+        return math.fsum(folds) / len(folds)
+    except OverflowError:
+        raise OutcomeError(f"the sum of folds must be finite, but got {_shown(folds)}") from None
 
 
 def _finite(what: str, given: Any) -> float:
-    if isinstance(given, (str, bytes)) or given is None:
-        raise OutcomeError(f"{what} must be a finite number, but got {given!r}")
+    item = getattr(given, "item", None)  # arrays and tensors of one element, of any library
     try:
-        number = float(given)
-    except (TypeError, ValueError, OverflowError):
-        raise OutcomeError(f"{what} must be a finite number, but got {given!r}") from None
+        plain = item() if callable(item) else given
+        number = math.nan if isinstance(plain, (str, bytes)) else float(plain)
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last is PyTorch's
+        number = math.nan
     if not math.isfinite(number):
-        raise OutcomeError(f"{what} must be a finite number, but got {given!r}")
+        raise OutcomeError(f"{what} must be a finite number, but got {_shown(given)}")
     return number
 
 
@@ -109,5 +130,14 @@ def _cost(given: Any) -> float | None:
         return None
     cost = _finite("cost", given)
     if cost < 0:
-        raise OutcomeError(f"cost ≥ 0 must hold, but got {given!r}")
+        raise OutcomeError(f"cost ≥ 0 must hold, but got {_shown(given)}")
     return cost
+
+
+def _shown(given: Any) -> str:
+    """`given` for an error message, which must not fail in turn."""
+    try:
+        text = repr(given)
+    except Exception:  # the user's own, or that of an integer with too many digits to print
+        return f"an unprintable {type(given).__name__}"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

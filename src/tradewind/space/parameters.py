@@ -27,6 +27,7 @@ _EXACT_DIGITS = 14  # of a float's 16: those that survive the way to the unit in
 # four ulps to the cell's edges; on a log scale the logarithm (up to 28) takes another factor.
 _MOST_CELLS = 2**50
 _MOST_ON_LOG_SCALE = 2**40
+_TABLE = 2**14  # values of a log scale whose centres are kept
 
 
 class Parameter(Protocol):
@@ -104,7 +105,7 @@ class Float:
     def to_unit(self, value: Any) -> float:
         a, b = self._ends
         u = ((math.log(value) if self.log else value) - a) / (b - a)
-        return min(max(u, 0.0), 1.0)
+        return u if 0.0 <= u <= 1.0 else float(u > 0.5)  # outside by an ulp
 
     def from_unit(self, u: float) -> float:
         """The value at u, rounded to 12 digits; the two bounds stay as they were given.
@@ -191,8 +192,8 @@ class Int:
     def to_unit(self, value: Any) -> float:
         if self.log:
             a, b = self._ends
-            return float((np.log(value) - a) / (b - a))  # NumPy's log, as in `centres`
-        return float((value - self.low + 0.5) / self.cells)
+            return (math.log(value) - a) / (b - a)
+        return float(value - self.low + 0.5) / self.cells
 
     def from_unit(self, u: float) -> int:
         if self.log:
@@ -205,9 +206,16 @@ class Int:
     def centres(self, u: Array) -> Array:
         """The centres of the cells of a log scale in which u (n,) lie."""
         a, b = self._ends
-        value = np.floor(np.exp(a + u * (b - a)) + 0.5)
-        centres: Array = (np.log(np.clip(value, self.low, self.high)) - a) / (b - a)
-        return centres
+        values = np.clip(np.floor(np.exp(a + u * (b - a)) + 0.5), self.low, self.high)
+        # By `to_unit` itself: NumPy's logarithm may differ from it in the last bit, and rows are
+        # compared by their bits.
+        if self.cells <= _TABLE:
+            return self._all_centres[values.astype(np.int64) - self.low]
+        return np.array([self.to_unit(v) for v in values.tolist()])
+
+    @cached_property
+    def _all_centres(self) -> Array:
+        return np.array([self.to_unit(v) for v in range(self.low, self.high + 1)])
 
     def cell(self, value: int) -> int:
         """The number of the cell of a checked value, from 0."""
@@ -232,9 +240,7 @@ class _Choices:
     choices: tuple[Value, ...]
     when: Mapping[str, Condition] = field(hash=False)
 
-    def __init__(
-        self, choices: Iterable[Value], *, when: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, choices: Iterable[Value], *, when: Mapping[str, Any] | None = None) -> None:
         kind = type(self).__name__
         if isinstance(choices, (str, bytes, Mapping)) or not isinstance(choices, Iterable):
             raise SpaceError(f"{kind} takes a list of values, but got {choices!r}")
@@ -267,9 +273,7 @@ class _Choices:
         try:
             return self.choices[self._cell[key(unpacked(value))]]
         except (KeyError, TypeError):  # not listed, or not even hashable
-            raise ConfigError(
-                f"must be one of {list(self.choices)!r}, but got {value!r}"
-            ) from None
+            raise ConfigError(f"must be one of {list(self.choices)!r}, but got {value!r}") from None
 
     def to_unit(self, value: Any) -> float:
         return (self._cell[isinstance(value, bool), value] + 0.5) / len(self.choices)
@@ -300,7 +304,7 @@ class Ordinal(_Choices):
 class Bool(_Choices):
     """True or False."""
 
-    choices: tuple[Value, ...] = field(init=False)
+    choices: tuple[Value, ...] = field(init=False, repr=False)
 
     def __init__(self, *, when: Mapping[str, Any] | None = None) -> None:
         super().__init__((False, True), when=when)

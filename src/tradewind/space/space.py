@@ -8,24 +8,21 @@ form is called *snapped*. Everything downstream of `encode` works on such rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from tradewind.errors import ConfigError, SpaceError
-from tradewind.space.conditions import AtLeast, Condition, OneOf, conditions
-from tradewind.space.parameters import (
-    Bool,
-    Categorical,
-    Float,
-    Int,
-    Ordinal,
-    Parameter,
-    TrainSize,
-)
-from tradewind.types import Array, Columns, Config, Mask
+from tradewind.space.conditions import Condition
+from tradewind.space.parameters import Int, Parameter
+from tradewind.space.regions import Region
+from tradewind.space.structure import checked, clauses, columns_of, listed, parents_first, size_name
+from tradewind.types import Array, Config, Mask, Value
 
-_ATTEMPTS = 1000  # rounds of rejection sampling before a space counts as forbidden throughout
+_ATTEMPTS = 1000  # draws of a partly given configuration before it counts as forbidden
+_ROUNDS = 100  # of rejection sampling before a space counts as forbidden throughout,
+_BATCH = 4096  # with rows doubling up to so many: about one allowed row in 100,000 is found
 _GRID_LIMIT = 20_000  # cells of a finite space that are enumerated to notice exhaustion
 
 
@@ -44,28 +41,26 @@ class Space(Mapping[str, Parameter]):
         *,
         forbid: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        self._parameters = _checked(parameters)
+        self._parameters = checked(parameters)
         self.names = tuple(self._parameters)
         self._position = {name: j for j, name in enumerate(self.names)}
-        self._order = _parents_first(self._parameters)
-        if isinstance(forbid, Mapping) or not isinstance(forbid, Iterable):
-            raise SpaceError(f"forbid must be a list of mappings, but got {forbid!r}")
-        self.forbid = tuple(conditions(clause, what="forbid=") for clause in forbid)
+        self._order = parents_first(self._parameters)
         self._when = {
-            self._position[name]: self._tests(p.when, f"{name!r}: when=")
-            for name, p in self._parameters.items()
-            if p.when
+            name: self._regions(self[name].when, f"{name!r}: when=")
+            for name in self._order
+            if self[name].when
         }
-        self._forbidden = [self._tests(clause, "forbid=") for clause in self.forbid]
-        self.columns = _columns(self._parameters.values())
-        self._even = np.array(
-            [p.cells if not (isinstance(p, Int) and p.log) else 0 for p in self.values()]
-        )
+        self._children = self._alike()
+        self.forbid = tuple(clauses(forbid))
+        self._forbidden = [self._regions(clause, "forbid=") for clause in self.forbid]
+        self.columns = columns_of(self.values())
         self._uneven = [(j, p) for j, p in enumerate(self.values()) if isinstance(p, Int) and p.log]
-        sizes = [name for name, p in self.items() if isinstance(p, TrainSize)]
-        if len(sizes) > 1:
-            raise SpaceError(f"a space has at most one TrainSize, but got {sizes}")
-        self.size_name: str | None = sizes[0] if sizes else None
+        self._even = self.columns.cells > 0
+        self._even[[j for j, _ in self._uneven]] = False
+        self._cells = np.where(self._even, self.columns.cells, 1)
+        self.size_name = size_name(self._parameters)
+        if self._forbidden:
+            self.sample(1, rng=np.random.default_rng(0))  # fails where everything is forbidden
 
     # ---- the mapping ----
 
@@ -93,14 +88,8 @@ class Space(Mapping[str, Parameter]):
     # ---- configurations ----
 
     def validate(self, config: Mapping[str, Any]) -> Config:
-        """`config` in plain Python values and declared order; raises `ConfigError` if it cannot be."""
-        if not isinstance(config, Mapping):
-            raise ConfigError(f"a configuration is a mapping from names to values, got {config!r}")
-        for name in config:
-            if name not in self._position:
-                raise ConfigError(
-                    f"unknown parameter {name!r}: this space has {', '.join(map(repr, self.names))}"
-                )
+        """`config` in plain Python values and declared order, or a `ConfigError`."""
+        self._check_names(config)
         values: Config = {}
         for name in self._order:
             inactive = self._why_inactive(name, values)
@@ -110,102 +99,128 @@ class Space(Mapping[str, Parameter]):
                 continue
             if name not in config:
                 raise ConfigError(f"{name!r} is active and must be given")
-            try:
-                values[name] = self[name].check(config[name])
-            except ConfigError as error:
-                raise ConfigError(f"{name!r} {error}") from None
-        for clause in self.forbid:
-            if _matches(clause, values):
-                shown = ", ".join(f"{k} {v}" for k, v in clause.items())
+            values[name] = self._check(name, config[name])
+        for clause in self._forbidden:
+            if all(name in values and region.holds(values[name]) for name, region in clause):
+                shown = ", ".join(f"{name!r} {region.condition}" for name, region in clause)
                 raise ConfigError(f"forbidden combination ({shown}): got {dict(config)!r}")
         return {name: values[name] for name in self.names if name in values}
 
     def complete(self, partial: Mapping[str, Any], *, rng: np.random.Generator) -> Config:
         """A full configuration that has the given values and draws the others."""
-        for name, value in partial.items():
-            if name in self._position:
-                try:
-                    self[name].check(value)
-                except ConfigError as error:
-                    raise ConfigError(f"{name!r} {error}") from None
+        self._check_names(partial)
+        given = {name: self._check(name, value) for name, value in partial.items()}
+        wanted: dict[str, list[Region]] = {}  # what must hold for those given to be active
+        for name in reversed(self._order):
+            if name in given or name in wanted:
+                for parent, region in self._when.get(name, ()):
+                    wanted.setdefault(parent, []).append(region)
+                    if parent in given and not region.holds(given[parent]):
+                        raise ConfigError(
+                            f"no configuration of this space fits {dict(partial)!r}: {name!r} "
+                            f"needs {parent!r} {region.condition}, but got {given[parent]!r}"
+                        )
         for _ in range(_ATTEMPTS):
+            drawn = self._drawn(given, wanted, rng)
             try:
-                return self.validate(self._drawn(partial, rng))
+                return self.validate(drawn)
             except ConfigError as error:
-                reason = error
+                reason = str(error)
+            if len(drawn) == len(given):  # nothing was drawn: it will not change
+                break
         raise ConfigError(f"no configuration of this space fits {dict(partial)!r}: {reason}")
 
-    def _drawn(self, partial: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-        drawn: dict[str, Any] = dict(partial)
-        for name, u in zip(self._order, rng.random(len(self)), strict=True):
-            if name not in drawn and not self._why_inactive(name, drawn):
-                drawn[name] = self[name].from_unit(u)
+    def _drawn(
+        self, given: Config, wanted: Mapping[str, Sequence[Region]], rng: np.random.Generator
+    ) -> Config:
+        drawn = dict(given)
+        for name, u in zip(self._order, rng.random(len(self)).tolist(), strict=True):
+            if name in drawn or self._why_inactive(name, drawn):
+                continue
+            if name in wanted:
+                u = wanted[name][0].stretch(u)
+            drawn[name] = self[name].from_unit(u)
         return drawn
 
-    def _why_inactive(self, name: str, values: Mapping[str, Any]) -> str:
+    def _check_names(self, config: Mapping[str, Any]) -> None:
+        if not isinstance(config, Mapping):
+            raise ConfigError(
+                f"a configuration is a mapping from names to values, but got {config!r}"
+            )
+        for name in config:
+            if name not in self._position:
+                raise ConfigError(f"unknown parameter {name!r}: this space has {listed(self)}")
+
+    def _check(self, name: str, value: Any) -> Value:
+        try:
+            return self[name].check(value)
+        except ConfigError as error:
+            raise ConfigError(f"{name!r} {error}") from None
+
+    def _why_inactive(self, name: str, values: Mapping[str, Value]) -> str:
         """Why `name` is inactive given the values of its parents; empty when it is active."""
-        for parent, condition in self[name].when.items():
+        for parent, region in self._when.get(name, ()):
             if parent not in values:
                 return f"its parent {parent!r} is inactive"
-            if not condition.holds(values[parent]):
-                return f"it needs {parent!r} {condition}, but {parent!r} is {values[parent]!r}"
+            if not region.holds(values[parent]):
+                return f"it needs {parent!r} {region.condition}, but got {values[parent]!r}"
         return ""
 
     # ---- configs <-> arrays ----
 
     def encode(self, configs: Sequence[Mapping[str, Any]]) -> Array:
         """Valid configurations as snapped rows, shape (n, d)."""
-        X = np.full((len(configs), len(self)), np.nan)
-        for i, config in enumerate(configs):
+        inactive = [np.nan] * len(self)
+        column = {name: (j, p.to_unit) for j, (name, p) in enumerate(self.items())}
+        rows = []
+        for config in configs:
+            row = inactive.copy()
             for name, value in config.items():
-                j = self._position[name]
-                X[i, j] = self._parameters[name].to_unit(value)
-        return X
+                j, to_unit = column[name]
+                row[j] = to_unit(value)
+            rows.append(row)
+        return np.array(rows, dtype=float).reshape(len(rows), len(self))
 
     def decode(self, X: Array) -> list[Config]:
         """Rows of the unit cube (n, d) as configurations, inactive parameters left out."""
-        configs = []
-        for row in X:
-            values: Config = {}
-            for name in self._order:
-                if not self._why_inactive(name, values):
-                    u = row[self._position[name]]
-                    values[name] = self._parameters[name].from_unit(0.5 if np.isnan(u) else u)
-            configs.append({name: values[name] for name in self.names if name in values})
-        return configs
+        parameters = list(self.items())
+        return [
+            {
+                name: p.from_unit(u)
+                for (name, p), u in zip(parameters, row, strict=True)
+                if u == u  # not NaN
+            }
+            for row in self.snap(X).tolist()
+        ]
 
     def snap(self, X: Array) -> Array:
         """The nearest snapped rows: finite columns at their cells' centres, inactive ones NaN.
 
         An active coordinate that is NaN gets the centre of its range."""
-        X = np.where(np.isnan(X), 0.5, np.clip(X, 0.0, 1.0))
-        even = self._even > 0
-        k = self._even[even]
-        X[:, even] = (np.minimum(np.floor(X[:, even] * k), k - 1) + 0.5) / k
+        X = np.clip(X, 0.0, 1.0)
+        if X.ndim != 2 or X.shape[1] != len(self):
+            raise ValueError(f"rows must have shape (n, {len(self)}), but got {X.shape}")
+        X[np.isnan(X)] = 0.5
+        if self._even.any():
+            k = self._cells
+            centres = (np.minimum(np.floor(X * k), k - 1) + 0.5) / k
+            X = np.where(self._even, centres, X)
         for j, p in self._uneven:
-            low, high = np.log(p.low - 0.5), np.log(p.high + 0.5)
-            value = np.floor(np.exp(low + X[:, j] * (high - low)) + 0.5)
-            X[:, j] = (np.log(np.clip(value, p.low, p.high)) - low) / (high - low)
-        X[~self.active(X)] = np.nan
+            X[:, j] = p.centres(X[:, j])
+        for regions, columns in self._children:  # parents come first: theirs is settled
+            inactive = np.flatnonzero(~self._inside(X, regions))
+            X[inactive[:, None], columns] = np.nan
         return X
 
     def active(self, X: Array) -> Mask:
         """Which parameters are active in rows (n, d) whose finite columns are at cell centres."""
-        active = np.ones(X.shape, dtype=bool)
-        for name in self._order:
-            j = self._position[name]
-            for parent, test in self._when.get(j, ()):
-                active[:, j] &= active[:, parent] & test(X[:, parent])
-        return active
+        return ~np.isnan(self.snap(X))
 
     def allowed(self, X: Array) -> Mask:
         """Which snapped rows (n, d) are not forbidden."""
         allowed = np.ones(len(X), dtype=bool)
         for clause in self._forbidden:
-            hit = np.ones(len(X), dtype=bool)
-            for j, test in clause:
-                hit &= ~np.isnan(X[:, j]) & test(np.nan_to_num(X[:, j], nan=-1.0))
-            allowed &= ~hit
+            allowed &= ~self._inside(X, clause)
         return allowed
 
     def sample(self, n: int, *, rng: np.random.Generator) -> Array:
@@ -213,41 +228,71 @@ class Space(Mapping[str, Parameter]):
         X = self.snap(rng.random((n, len(self))))
         if not self._forbidden:
             return X
-        for _ in range(_ATTEMPTS):
-            bad = np.flatnonzero(~self.allowed(X))
+        bad = np.flatnonzero(~self.allowed(X))
+        for i in range(_ROUNDS):
             if not len(bad):
                 return X
-            X[bad] = self.snap(rng.random((len(bad), len(self))))
+            size = max(len(bad), min(2**i, _BATCH))
+            drawn = self.snap(rng.random((size, len(self))))
+            drawn = drawn[self.allowed(drawn)][: len(bad)]
+            X[bad[: len(drawn)]] = drawn
+            bad = bad[len(drawn) :]
         raise SpaceError(f"(nearly) every configuration is forbidden by {list(self.forbid)!r}")
 
     def grid(self) -> Array | None:
-        """All allowed snapped rows of a small finite space; None when it is not one."""
+        """All allowed snapped rows of a small finite space, read-only; None when it is not one."""
+        return self._grid
+
+    @cached_property
+    def _grid(self) -> Array | None:
         cells = [p.cells for p in self.values()]
         if 0 in cells or np.prod(cells, dtype=float) > _GRID_LIMIT:
             return None
-        axes = np.meshgrid(*[np.arange(k) for k in cells], indexing="ij")
-        index = np.stack([a.ravel() for a in axes], axis=1)
-        units = [_cell_centres(p) for p in self.values()]
-        X = self.snap(np.stack([u[i] for u, i in zip(units, index.T, strict=True)], axis=1))
-        X = np.unique(np.nan_to_num(X, nan=-1.0), axis=0)
+        n, several = int(np.prod(cells)), [j for j, k in enumerate(cells) if k > 1]
+        index = np.zeros((n, len(cells)), dtype=np.int64)  # of the cell, 0 where there is but one
+        if several:  # at most 14, while NumPy's 64 dimensions could be exceeded by all
+            places = np.unravel_index(np.arange(n), [cells[j] for j in several])
+            index[:, several] = np.stack(places, axis=1)
+        X = (index + 0.5) / cells
+        for j, p in self._uneven:
+            X[:, j] = np.array([p.to_unit(p.low + i) for i in range(p.cells)])[index[:, j]]
         X = self.snap(X)
-        return X[self.allowed(X)]
+        if self._when:  # many rows differ only in what is inactive
+            X = self.snap(np.unique(np.nan_to_num(X, nan=-1.0), axis=0))
+        X = X[self.allowed(X)]
+        X.flags.writeable = False
+        return X
 
-    # ---- conditions on unit columns ----
-
-    def _tests(self, clause: Mapping[str, Condition], what: str) -> list[tuple[int, _Test]]:
-        tests = []
+    def _regions(self, clause: Mapping[str, Condition], what: str) -> list[tuple[str, Region]]:
+        regions = []
         for name, condition in clause.items():
             if name not in self._parameters:
                 raise SpaceError(
                     f"{what} names {name!r}, which is not a parameter of this space; "
-                    f"it has {', '.join(map(repr, self._parameters))}"
+                    f"it has {listed(self)}"
                 )
             try:
-                tests.append((self._position[name], _Test(self[name], condition)))
+                regions.append((name, Region(self[name], condition)))
             except SpaceError as error:
                 raise SpaceError(f"{what} {name!r} {error}") from None
-        return tests
+        return regions
+
+    def _inside(self, X: Array, regions: Iterable[tuple[str, Region]]) -> Mask:
+        """Which rows (n, d) are inside all regions; an inactive coordinate is in none."""
+        masks = [region.contains(X[:, self._position[name]]) for name, region in regions]
+        return masks[0] if len(masks) == 1 else np.logical_and.reduce(masks)
+
+    def _alike(self) -> list[tuple[list[tuple[str, Region]], list[int]]]:
+        """Conditional parameters, parents first, those under the same conditions together."""
+        groups: list[tuple[Mapping[str, Condition], list[int]]] = []
+        for name in self._when:
+            for when, columns in groups:
+                if when == self[name].when:
+                    columns.append(self._position[name])
+                    break
+            else:
+                groups.append((self[name].when, [self._position[name]]))
+        return [(self._when[self.names[columns[0]]], columns) for _, columns in groups]
 
     # ---- other forms (formats.py) ----
 
@@ -259,8 +304,11 @@ class Space(Mapping[str, Parameter]):
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Space:
-        """A space from plain data: what `to_dict` gives, or names with short forms
-        (`{"C": [1e-4, 1e3, "log"]}`, see the guide)."""
+        """A space from plain data: what `to_dict` gives, or names with short forms.
+
+        A tuple is a range, `(1, 9)` or `(1e-4, 1e3, "log")`; a list is the choices, `["a", "b"]`,
+        except that `[1e-4, 1e3, "log"]` is a range too; `bool` is `Bool()`. Parameters and
+        mappings such as `{"type": "int", "low": 1, "high": 9}` may be mixed in."""
         from tradewind.space.formats import from_dict
 
         return from_dict(given)
@@ -284,102 +332,3 @@ class Space(Mapping[str, Parameter]):
         from tradewind.space.formats import from_configspace
 
         return from_configspace(source)
-
-
-class _Test:
-    """A condition on one parameter, as a test of its unit column."""
-
-    def __init__(self, parameter: Parameter, condition: Condition) -> None:
-        self.units: Array | None = None
-        self.low = 0.0
-        if isinstance(parameter, Float):
-            if not isinstance(condition, AtLeast):
-                raise SpaceError("is a Float: compare it by at_least(...), not by equality")
-            if condition.low > parameter.high:
-                raise SpaceError(f"{condition} can never hold: it ends at {parameter.high!r}")
-            self.low = parameter.to_unit(max(condition.low, parameter.low))
-        elif isinstance(parameter, Int) and isinstance(condition, AtLeast):
-            first = max(int(np.ceil(condition.low)), parameter.low)
-            if first > parameter.high:
-                raise SpaceError(f"{condition} can never hold: it ends at {parameter.high!r}")
-            self.low = parameter.to_unit(first)
-        else:
-            self.units = np.array([parameter.to_unit(v) for v in _values(parameter, condition)])
-
-    def __call__(self, u: Array) -> Mask:
-        if self.units is None:
-            return u >= self.low - 1e-12
-        return (np.abs(u[:, None] - self.units) < 1e-12).any(axis=1)
-
-
-def _values(parameter: Parameter, condition: Condition) -> list[Any]:
-    """The values of a finite parameter for which the condition holds."""
-    if isinstance(condition, OneOf):
-        try:
-            return [parameter.check(v) for v in condition.values]
-        except ConfigError as error:
-            raise SpaceError(str(error)) from None
-    choices = getattr(parameter, "choices", ())
-    values = [v for v in choices if condition.holds(v)]
-    if not values:
-        raise SpaceError(f"{condition} can never hold: it takes {list(choices)!r}")
-    return values
-
-
-def _cell_centres(parameter: Parameter) -> Array:
-    if isinstance(parameter, Int):
-        return np.array([parameter.to_unit(v) for v in range(parameter.low, parameter.high + 1)])
-    return (np.arange(parameter.cells) + 0.5) / parameter.cells
-
-
-def _matches(clause: Mapping[str, Condition], values: Mapping[str, Any]) -> bool:
-    return all(name in values and c.holds(values[name]) for name, c in clause.items())
-
-
-_KINDS = (Float, Int, Categorical, Ordinal, Bool, TrainSize)
-
-
-def _checked(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    if not isinstance(parameters, Mapping):
-        raise SpaceError(f"a Space takes a mapping from names to parameters, got {parameters!r}")
-    if not parameters:
-        raise SpaceError("a Space needs at least one parameter, but got an empty mapping")
-    for name, p in parameters.items():
-        if not isinstance(name, str) or not name:
-            raise SpaceError(f"parameter names are non-empty strings, but got {name!r}")
-        if not isinstance(p, _KINDS):
-            kinds = ", ".join(k.__name__ for k in _KINDS)
-            raise SpaceError(
-                f"{name!r} must be one of {kinds}, but got {p!r}; "
-                "Space.from_dict takes plain values"
-            )
-    return dict(parameters)
-
-
-def _parents_first(parameters: Mapping[str, Parameter]) -> tuple[str, ...]:
-    """Names in an order in which every parent comes before its children."""
-    for name, p in parameters.items():
-        for parent in p.when:
-            if parent not in parameters:
-                raise SpaceError(
-                    f"{name!r} depends on {parent!r}, which is not a parameter of this space; "
-                    f"it has {', '.join(map(repr, parameters))}"
-                )
-    order: list[str] = []
-    waiting = list(parameters)
-    while waiting:
-        ready = [n for n in waiting if all(parent in order for parent in parameters[n].when)]
-        if not ready:
-            raise SpaceError(f"conditions form a cycle among {waiting}")
-        order += ready
-        waiting = [n for n in waiting if n not in ready]
-    return tuple(order)
-
-
-def _columns(parameters: Iterable[Parameter]) -> Columns:
-    kinds = list(parameters)
-    return Columns(
-        cells=np.array([p.cells for p in kinds], dtype=np.int64),
-        categorical=np.array([isinstance(p, (Categorical, Bool)) for p in kinds]),
-        size=np.array([isinstance(p, TrainSize) for p in kinds]),
-    )

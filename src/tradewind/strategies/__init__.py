@@ -1,17 +1,20 @@
 """How trials are chosen: the strategies and the parts they are made of."""
 
 from tradewind.acquisition import EI, MGFI, PI, UCB, Exponential, Linear, LogNormal
+from tradewind.maximizers.evolution import MIES
 from tradewind.maximizers.local import LocalSearch
 from tradewind.strategies.bayes import Bayes
 from tradewind.strategies.design import Design, RandomSearch, Sampling
 from tradewind.strategies.models import Output
 from tradewind.strategies.strategy import Strategy
+from tradewind.surrogates.forest import RandomForest
 from tradewind.surrogates.gp import GaussianProcess
 from tradewind.tradeoff import Improvement, Published
 
 __all__ = [
     "EI",
     "MGFI",
+    "MIES",
     "PI",
     "UCB",
     "Bayes",
@@ -24,6 +27,7 @@ __all__ = [
     "LogNormal",
     "Output",
     "Published",
+    "RandomForest",
     "RandomSearch",
     "Sampling",
     "Strategy",

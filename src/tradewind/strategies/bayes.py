@@ -36,7 +36,7 @@ class Bayes:
     by the largest seen so far instead of the largest of the design; past `max_points` finished
     trials the models are fitted to a subset."""
 
-    design: Design = field(default_factory=lambda: Design(8))
+    design: Design = field(default_factory=lambda: Design(4))
     surrogate: Surrogate = field(default_factory=GaussianProcess)
     acquisition: Acquisition = field(default_factory=EI)
     rule: TradeoffRule = field(default_factory=Improvement)

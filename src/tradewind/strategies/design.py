@@ -56,9 +56,11 @@ class Design:
     def point(self, space: Space, history: History, rng: np.random.Generator) -> Array:
         """The next point (d,) that no trial has tried; a random one when the design is used up."""
         tried = {row.tobytes() for row in history.evaluated}
-        for row in self.points(space, history.seed)[history.designed :]:
+        points = self.points(space, history.seed)[history.designed :]
+        written = space.encode(space.decode(points))  # as they come back from the log, rounded
+        for row in written:
             if row.tobytes() not in tried:
-                return row
+                return np.asarray(row)
         return fresh_point(space, history, rng)
 
 

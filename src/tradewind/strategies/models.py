@@ -71,7 +71,7 @@ def fit_models(
         X,
         scale.forward(t),
         columns=columns,
-        noise=noise * np.square(transform.slope(y) / scale.scale),
+        noise=np.square(np.sqrt(noise) * transform.slope(y) / scale.scale),
         start=start.get("quality"),
         rng=rng,
     )

@@ -35,7 +35,7 @@ class GaussianProcess:
     The length-scale prior is log ℓ ~ N(length_mean + ½ log d, length_std²) on the unit cube:
     the distance between random points grows like √d, and so does the length-scale."""
 
-    length_mean: float = -1.0
+    length_mean: float = 0.0
     length_std: float = 0.5
     noise_mean: float = -9.0  # of the log variance of ε, y standardized
     noise_std: float = 2.0

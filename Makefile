@@ -1,0 +1,58 @@
+# Tradewind. `make` alone lists the targets; Python 3.11 or newer and make are all they assume.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+# One BLAS thread: proposals are computed with one, and timings are steadier for it.
+export OMP_NUM_THREADS      := 1
+export OPENBLAS_NUM_THREADS := 1
+export MKL_NUM_THREADS      := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.demo ## tune a classifier for accuracy and training time (about a minute)
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test ## run every test
+	$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/.test ## lint, types and the fast tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+bench: $(VENV)/.demo ## time proposals and the import against their budgets
+	$(BIN)/python benchmarks/overhead.py
+
+clean: ## remove the environment, builds and caches
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---- the environment: each step writes its stamp last, so a broken step is done again ----
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Tradewind needs Python 3.11 or newer, but '$(PYTHON)' says:" \
+		"$$($(PYTHON) --version 2>&1). Name another one: make PYTHON=python3.12 test"; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet -e ".[pandas]"
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[test,dev]"
+	@touch $@
+
+# An environment whose Python no longer starts (moved, half deleted) is made anew.
+ifneq ($(shell $(BIN)/python -c 'import pip; print("works")' 2>/dev/null),works)
+.PHONY: $(VENV)/.made
+endif

@@ -1,0 +1,113 @@
+"""What Tradewind itself costs: `ask` against the number of finished trials, and `import`.
+
+    python benchmarks/overhead.py            # all tables; `make bench` runs this
+
+The space has 14 mixed parameters, two of them conditional. Known random results fill the study;
+every figure is the median of `REPEATS` asks, one BLAS thread, with the budget beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+import numpy as np
+
+import tradewind as tw
+
+REPEATS = 7
+BUDGET_MS = {50: 15, 100: 25, 200: 60, 500: 300, 1000: 1000, 2000: 1000}
+FOREST_BUDGET_MS = 300
+IMPORT_BUDGET = 1.5
+
+
+def space() -> tw.Space:
+    """14 parameters: 9 floats (4 of them on a log scale), 3 integers, 2 categories."""
+    return tw.Space(
+        {
+            "booster": tw.Categorical(["linear", "tree", "dart"]),
+            "impute": tw.Categorical(["mean", "median", "hist"]),
+            "rounds": tw.Int(8, 2000, log=True),
+            "lambda": tw.Float(1e-3, 1e3, log=True),
+            "alpha": tw.Float(1e-3, 1e3, log=True),
+            "subsample": tw.Float(0.1, 1.0),
+            "eta": tw.Float(1e-4, 1.0, log=True, when={"booster": ["tree", "dart"]}),
+            "gamma": tw.Float(1e-4, 7.0, log=True, when={"booster": ["tree", "dart"]}),
+            "depth": tw.Int(1, 15, when={"booster": ["tree", "dart"]}),
+            "child": tw.Int(1, 150, log=True, when={"booster": ["tree", "dart"]}),
+            "by_tree": tw.Float(0.0, 1.0, when={"booster": ["tree", "dart"]}),
+            "by_level": tw.Float(0.0, 1.0, when={"booster": ["tree", "dart"]}),
+            "drop": tw.Float(0.0, 1.0, when={"booster": "dart"}),
+            "skip": tw.Float(0.0, 1.0, when={"booster": "dart"}),
+        }
+    )
+
+
+def quality(row: np.ndarray) -> float:
+    """A smooth function of the encoded row, with interactions and a conditional part."""
+    u = np.nan_to_num(row, nan=0.3)
+    bumps = np.sin(3.0 * u[2]) * u[6] - (u[3] - 0.4) ** 2 - 0.5 * (u[8] - u[6]) ** 2
+    return float(bumps + 0.1 * np.cos(5.0 * u[5]) - 0.2 * (u[0] < 0.33))
+
+
+def filled(n: int, goal: tw.Quality | tw.Tradeoff, strategy: object) -> tw.Study:
+    """A study with n known results and two asks behind it, so that hyper-parameters are warm."""
+    study = tw.create_study(space(), goal=goal, strategy=strategy, seed=1)
+    rows = study.space.sample(n, rng=np.random.default_rng(n))
+    for config, row in zip(study.space.decode(rows), rows, strict=True):
+        study.add(config, value=quality(row), cost=float(np.exp(3.0 * np.nan_to_num(row[2]))))
+    for _ in range(2):
+        step(study)
+    return study
+
+
+def step(study: tw.Study) -> float:
+    """Seconds of one ask; its result is told."""
+    begin = time.perf_counter()
+    trial = study.ask()
+    spent = time.perf_counter() - begin
+    row = study.space.encode([trial.params])[0]
+    study.tell(trial, value=quality(row), cost=1.0)
+    return spent
+
+
+def median_ms(study: tw.Study) -> float:
+    return 1e3 * statistics.median(step(study) for _ in range(REPEATS))
+
+
+def import_seconds(statement: str) -> float:
+    """The quickest of several fresh interpreters: everything slower is the machine, not us."""
+    code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
+    runs = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+        for _ in range(9)
+    ]
+    return min(runs)
+
+
+def main() -> None:
+    print(f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}\n")
+    print("| finished trials | Quality, ms | budget | Tradeoff, ms | budget |")
+    print("|---|---|---|---|---|")
+    for n, budget in BUDGET_MS.items():
+        ours = [
+            median_ms(filled(n, goal, "auto")) for goal in (tw.Quality(), tw.Tradeoff(alpha=0.3))
+        ]
+        print(f"| {n} | {ours[0]:.1f} | {budget} | {ours[1]:.1f} | {2 * budget} |", flush=True)
+    forest = median_ms(filled(100, tw.Quality(), tw.recipes.mip_ego(loss="identity")))
+    print(f"\nforest of 110 trees + MIES (4, 10) x 500, 100 trials: {forest:.0f} ms ", end="")
+    print(f"(budget {FOREST_BUDGET_MS})")
+    base = import_seconds("import numpy, scipy.optimize")
+    mine = import_seconds("import tradewind")
+    print(f"import tradewind: {mine / base:.2f} x NumPy and scipy.optimize ", end="")
+    print(f"({1e3 * mine:.0f} / {1e3 * base:.0f} ms; budget {IMPORT_BUDGET})")
+
+
+if __name__ == "__main__":
+    main()

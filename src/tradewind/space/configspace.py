@@ -1,0 +1,238 @@
+"""Spaces from ConfigSpace's JSON files, of both its formats (0.2 to 0.4, and 1.x).
+
+Defaults, names and metadata are left out. What has no counterpart here (other distributions than
+the uniform, quantization, alternatives over several parents, relations) is a `SpaceError`: a
+space that was silently different from the file would be worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from tradewind.errors import ConfigError, SpaceError
+from tradewind.space.conditions import AtLeast, Condition, OneOf, key
+from tradewind.space.parameters import Categorical, Float, Int, Ordinal
+from tradewind.space.reading import mapping, parsed
+from tradewind.space.space import Space
+from tradewind.types import Value
+
+_MOST_LISTED = 1000  # values of a parameter that a condition may be written out over
+_Kind = Float | Int | Categorical | Ordinal
+_Clause = dict[str, Condition]  # conditions on several parameters that must all hold
+
+
+def from_configspace(source: str | PathLike[str] | Mapping[str, Any]) -> Space:
+    """A space from a ConfigSpace JSON file (a path) or its parsed content (a mapping)."""
+    if isinstance(source, (str, PathLike)):
+        source = parsed(Path(source).read_bytes(), "a ConfigSpace file")
+    data = mapping(source, "a ConfigSpace file")
+    kinds: dict[str, _Kind] = {}
+    for item in _items(data, "hyperparameters"):
+        name = _key(item, "name", str)
+        if name in kinds:
+            raise SpaceError(f"hyperparameter names must be distinct, but {name!r} is given twice")
+        try:
+            kinds[name] = _parameter(item)
+        except (SpaceError, TypeError) as error:
+            raise SpaceError(f"{name!r}: {error}") from None
+    when: dict[str, _Clause] = {name: {} for name in kinds}
+    for item in _items({"conditions": [], **data}, "conditions"):
+        child = _key(item, "child", str)
+        if child not in kinds:
+            raise SpaceError(f"a condition is for {child!r}, which is not a hyperparameter")
+        try:
+            when[child] = _all([when[child], _condition(item, kinds)])
+        except SpaceError as error:
+            raise SpaceError(f"{child!r}: {error}") from None
+    forbid = [_forbidden(item) for item in _items({"forbiddens": [], **data}, "forbiddens")]
+    return Space({name: replace(p, when=when[name]) for name, p in kinds.items()}, forbid=forbid)
+
+
+# ---- parameters ----
+
+
+def _parameter(item: Mapping[str, Any]) -> _Kind:
+    match _key(item, "type", str):
+        case "uniform_float":
+            _not_quantized(item, steps=(None,))
+            return Float(_key(item, "lower"), _key(item, "upper"), log=item.get("log", False))
+        case "uniform_int":
+            _not_quantized(item, steps=(None, 1))
+            return Int(_key(item, "lower"), _key(item, "upper"), log=item.get("log", False))
+        case "categorical":
+            _equally_likely(item)
+            return Categorical(_listed(item, "choices"))
+        case "ordinal":
+            return Ordinal(_listed(item, "sequence"))
+        case "constant" | "unparametrized":
+            return Categorical([_key(item, "value")])
+        case kind:
+            raise SpaceError(
+                "types uniform_float, uniform_int, categorical, ordinal and constant can be "
+                f"read, but got {kind!r}"
+            )
+
+
+def _not_quantized(item: Mapping[str, Any], *, steps: tuple[int | None, ...]) -> None:
+    if item.get("q") not in steps:
+        raise SpaceError(f"there is no quantization here, but got q={item['q']!r}")
+
+
+def _equally_likely(item: Mapping[str, Any]) -> None:
+    for name in ("weights", "probabilities"):
+        weights = item.get(name)
+        if weights is None:
+            continue
+        if not isinstance(weights, (list, tuple)) or any(w != weights[0] for w in weights):
+            raise SpaceError(f"all choices are equally likely here, but got {name}={weights!r}")
+
+
+# ---- conditions ----
+
+
+def _condition(item: Mapping[str, Any], kinds: Mapping[str, _Kind]) -> _Clause:
+    """What must hold, parent by parent, for `item` to hold."""
+    kind = _key(item, "type", str)
+    if kind in ("AND", "OR"):
+        parts = [_condition(part, kinds) for part in _items(item, "conditions")]
+        return _all(parts) if kind == "AND" else _any(parts, kinds)
+    name = _key(item, "parent", str)
+    if name not in kinds:
+        raise SpaceError(f"its parent {name!r} is not a hyperparameter")
+    try:
+        return {name: _comparison(kind, item, kinds[name])}
+    except (SpaceError, ConfigError) as error:
+        raise SpaceError(f"condition {kind} on {name!r}: {error}") from None
+
+
+def _comparison(kind: str, item: Mapping[str, Any], parent: _Kind) -> Condition:
+    if kind == "IN":
+        return OneOf(tuple(_listed(item, "values")))
+    if kind not in ("EQ", "NEQ", "GT", "LT"):
+        raise SpaceError("the kinds EQ, NEQ, IN, GT, LT, AND and OR can be read")
+    value = parent.check(_key(item, "value"))
+    if kind == "EQ":
+        return OneOf((value,))
+    if kind == "NEQ":
+        return _one_of(v for v in _values(parent) if not OneOf((value,)).holds(v))
+    if isinstance(parent, Categorical):
+        raise SpaceError("its values have no order")
+    if kind == "GT" and not isinstance(parent, Ordinal):
+        assert isinstance(value, (int, float))
+        return AtLeast(value + 1 if isinstance(parent, Int) else _next(parent, value))
+    listed = _values(parent)
+    place = list(map(key, listed)).index(key(value))  # ordinals are compared by place
+    return _one_of(listed[place + 1 :] if kind == "GT" else listed[:place])
+
+
+def _next(parameter: Float, value: float) -> float:
+    """The smallest value above the given one, of those that are told apart (12 digits)."""
+    below, above = parameter.to_unit(value), 1.0
+    value = parameter.from_unit(below)
+    if value == parameter.high:
+        raise SpaceError(f"it can never hold: nothing is above {value!r}")
+    while below < (middle := (below + above) / 2) < above:
+        if parameter.from_unit(middle) > value:
+            above = middle
+        else:
+            below = middle
+    return parameter.from_unit(above)
+
+
+def _all(clauses: Iterable[_Clause]) -> _Clause:
+    """All of them at once; two conditions on the same parameter become one."""
+    joined: _Clause = {}
+    for clause in clauses:
+        for name, c in clause.items():
+            joined[name] = _both(joined[name], c) if name in joined else c
+    return joined
+
+
+def _both(a: Condition, b: Condition) -> Condition:
+    if isinstance(a, AtLeast) and isinstance(b, AtLeast):
+        return AtLeast(max(a.low, b.low))
+    listed, other = (a, b) if isinstance(a, OneOf) else (b, a)
+    assert isinstance(listed, OneOf)
+    return _one_of(v for v in listed.values if other.holds(v))
+
+
+def _any(clauses: list[_Clause], kinds: Mapping[str, _Kind]) -> _Clause:
+    """Any one of them, which must be about one and the same parameter."""
+    names = {name for clause in clauses for name in clause}
+    if len(names) != 1 or not all(clauses):
+        raise SpaceError(
+            f"an OR must be over the values of one parent, but got {sorted(names)}: "
+            "a parameter has all its conditions at once here"
+        )
+    (name,) = names
+    options = [clause[name] for clause in clauses]
+    lows = [c.low for c in options if isinstance(c, AtLeast)]
+    if len(lows) == len(options):
+        return {name: AtLeast(min(lows))}
+    if not lows:
+        return {name: _one_of(v for c in options if isinstance(c, OneOf) for v in c.values)}
+    return {name: _one_of(v for v in _values(kinds[name]) if any(c.holds(v) for c in options))}
+
+
+def _values(parameter: _Kind) -> list[Value]:
+    """All values of a finite parameter, which must be few."""
+    if isinstance(parameter, Float):
+        raise SpaceError("on a float only GT has a counterpart (at_least)")
+    if parameter.cells > _MOST_LISTED:
+        raise SpaceError(
+            f"it is written out as a list of values, at most {_MOST_LISTED}, but there are "
+            f"{parameter.cells}"
+        )
+    if isinstance(parameter, Int):
+        return list(range(parameter.low, parameter.high + 1))
+    return list(parameter.choices)
+
+
+def _one_of(values: Iterable[Value]) -> OneOf:
+    listed = tuple(values)
+    if not listed:
+        raise SpaceError("it can never hold: no value is left")
+    return OneOf(listed)
+
+
+# ---- forbidden combinations ----
+
+
+def _forbidden(item: Mapping[str, Any]) -> _Clause:
+    kind = _key(item, "type", str)
+    if kind == "AND":
+        return _all(_forbidden(part) for part in _items(item, "clauses"))
+    if kind == "EQUALS":
+        return {_key(item, "name", str): OneOf((_key(item, "value"),))}
+    if kind == "IN":
+        return {_key(item, "name", str): OneOf(tuple(_listed(item, "values")))}
+    raise SpaceError(
+        "forbidden clauses EQUALS, IN and AND can be read, but got "
+        f"{kind!r}: values of two parameters are not compared here"
+    )
+
+
+# ---- reading ----
+
+
+def _items(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    return [mapping(item, f"an item of {name!r}") for item in _listed(data, name)]
+
+
+def _listed(item: Mapping[str, Any], name: str) -> list[Any]:
+    given = _key(item, name)
+    if not isinstance(given, (list, tuple)):
+        raise SpaceError(f"{name!r} must be a list, but got {given!r}")
+    return list(given)
+
+
+def _key(item: Mapping[str, Any], name: str, kind: type = object) -> Any:
+    if name not in item:
+        raise SpaceError(f"the key {name!r} is missing in {dict(item)!r}")
+    if not isinstance(item[name], kind):
+        raise SpaceError(f"{name!r} must be a {kind.__name__}, but got {item[name]!r}")
+    return item[name]

@@ -1,0 +1,175 @@
+"""Imports go one way, and `import tradewind` stays light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tradewind
+
+PACKAGE = Path(tradewind.__file__).parent
+
+# Lower may not know higher. A part is a module or folder directly under the package.
+LAYERS = (
+    {"types", "errors"},
+    {"space", "subsets"},
+    {"events"},
+    {"runners", "log"},
+    {"history", "transforms"},
+    {"surrogates", "acquisition", "maximizers"},
+    {"tradeoff"},
+    {"goals"},
+    {"strategies", "recipes", "stopping"},
+    {"loop", "progress"},
+    {"study"},
+    {"search_cv", "report", "cli"},
+    {"__init__"},
+)
+RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
+
+# Runners and logs are used by the loop and above; the mathematics between knows nothing of them.
+SHELL = {"runners", "log"}
+SHELL_KNOWS = {"types", "errors", "events", "space", "subsets"}
+SHELL_IS_KNOWN_FROM = RANK["loop"]
+
+HEAVY = ("matplotlib", "pandas", "scipy.stats", "sklearn", "torch", "tqdm")
+EXTRAS = ("gpytorch", "matplotlib", "pandas", "torch")
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def part_of(file: Path) -> str:
+    return file.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported_parts(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """The parts of the package that a module imports anywhere, with line numbers.
+
+    A name taken from the package itself counts as `__init__`: nothing inside may ask for it.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: imports are absolute"
+            names = [node.module or ""]
+            if node.module == "tradewind":
+                names = [f"tradewind.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            root, *rest = name.split(".")
+            if root == "tradewind":
+                known = rest and ((PACKAGE / rest[0]).is_dir() or exists(rest[0]))
+                yield (rest[0] if known else "__init__"), node.lineno
+
+
+def exists(part: str) -> bool:
+    return (PACKAGE / f"{part}.py").is_file()
+
+
+def fault(part: str, other: str) -> str | None:
+    """Why `part` may not import `other`; None when it may."""
+    if part == other:
+        return None
+    if part in SHELL and other not in SHELL_KNOWS:
+        return f"{part} may know only {', '.join(sorted(SHELL_KNOWS))}, not {other}"
+    if RANK[other] > RANK[part]:
+        return f"{part} may not know {other}, which stands above it"
+    if other in SHELL and RANK[part] < SHELL_IS_KNOWN_FROM:
+        return f"{part} may not know {other}: only the loop and what stands above it may"
+    return None
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(PACKAGE)))
+def test_imports_go_one_way(file: Path) -> None:
+    part = part_of(file)
+    assert part in RANK, f"{part!r} has no place in LAYERS yet: give it one"
+    faults = [
+        f"{file.relative_to(PACKAGE)}:{line}: {why}"
+        for other, line in imported_parts(ast.parse(file.read_text(encoding="utf-8")))
+        if (why := fault(part, other))
+    ]
+    assert not faults, "\n".join(faults)
+
+
+def test_no_two_parts_import_each_other() -> None:
+    knows: dict[str, set[str]] = {}
+    for file in FILES:
+        others = {other for other, _ in imported_parts(ast.parse(file.read_text(encoding="utf-8")))}
+        knows.setdefault(part_of(file), set()).update(others - {part_of(file)})
+    while leaves := [part for part, others in knows.items() if not others & knows.keys()]:
+        for part in leaves:
+            del knows[part]
+    assert not knows, f"these parts import each other in a circle: {sorted(knows)}"
+
+
+@pytest.mark.parametrize(
+    ("part", "line", "why"),
+    [
+        ("space", "from tradewind.study import Study", "stands above"),
+        ("goals", "def f():\n    import tradewind.strategies.bayes", "stands above"),
+        ("goals", "from tradewind import strategies", "stands above"),
+        ("study", "from tradewind import Space", "stands above"),
+        ("log", "from tradewind.history import History", "may know only"),
+        ("strategies", "from tradewind.log import memory", "only the loop"),
+    ],
+)
+def test_the_check_sees_a_wrong_import(part: str, line: str, why: str) -> None:
+    faults = [fault(part, other) for other, _ in imported_parts(ast.parse(line))]
+    assert [why in (f or "") for f in faults] == [True]
+
+
+def run(code: str) -> str:
+    """What `code` prints in a fresh interpreter in which warnings are errors."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+BLOCK = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if any(name == b or name.startswith(b + ".") for b in {blocked!r}):
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+def test_importing_tradewind_loads_nothing_heavy() -> None:
+    loaded = run("import sys, tradewind; print(*sys.modules)").split()
+    assert "numpy" in loaded
+    assert sorted(set(loaded) & set(HEAVY)) == []
+
+
+def test_tradewind_is_importable_where_the_heavy_packages_are_not() -> None:
+    code = (
+        BLOCK.format(blocked=HEAVY) + "import tradewind as tw; [getattr(tw, n) for n in tw.__all__]"
+    )
+    run(code)
+
+
+def test_a_study_runs_without_the_extras() -> None:
+    code = """
+import tradewind as tw
+study = tw.create_study(tw.Space({"x": tw.Float(0, 1)}), goal=tw.Tradeoff(alpha=0.1), seed=0)
+study.optimize(lambda trial: {"value": trial.params["x"], "cost": 1.0}, n_trials=12)
+print(len(study.trials), len(study.frontier()))
+try:
+    study.to_frame()
+except ImportError as error:
+    print(error)
+"""
+    out = run(BLOCK.format(blocked=EXTRAS) + code).splitlines()
+    assert out[0].split()[0] == "12"
+    assert "tradewind[pandas]" in out[1]

@@ -1,0 +1,164 @@
+"""What came of a study: the best, the frontier, the recommendation and the table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import tradewind as tw
+from tests.studies import CONDITIONAL, create, numbers, quick, told
+from tradewind.errors import NothingFinished
+from tradewind.types import Origin
+
+# ---- what came of it ----
+
+
+def test_the_best_has_the_highest_value() -> None:
+    assert told((1.0, None), (3.0, None), (2.0, None)).best.number == 1
+
+
+def test_the_best_loss_is_the_lowest() -> None:
+    study = told((1.0, None), (3.0, None), (0.5, None), direction="minimize")
+    assert study.best.number == 2
+    assert study.best.value == 0.5
+    assert study.recommend().value == 0.5
+
+
+def test_of_equals_the_first_is_best() -> None:
+    assert told((1.0, 5.0), (2.0, 5.0), (2.0, 1.0)).best.number == 1
+
+
+def test_neither_failed_nor_running_trials_are_best() -> None:
+    study = told((-5.0, None))
+    study.fail(study.ask())
+    study.ask()
+    assert study.best.number == 0
+
+
+def test_a_trade_off_weighs_quality_against_cost() -> None:
+    study = told((0.9, 10.0), (0.8, 1.0), (0.1, 0.1), goal=tw.Tradeoff(alpha=0.5))
+    assert study.best.number == 1
+    assert study.best_for(tw.Quality()).number == 0
+    assert study.best_for(tw.Tradeoff(alpha=100.0)).number == 2
+    assert study.best_for(tw.Tradeoff(alpha=0.5, reference=1e6)).number == 0
+
+
+def test_under_a_trade_off_a_loss_counts_with_its_sign() -> None:
+    study = told((0.1, 10.0), (0.2, 1.0), direction="minimize", goal=tw.Tradeoff(alpha=0.5))
+    assert study.best.number == 1
+    assert study.best_for(tw.Quality()).number == 0
+
+
+def test_a_trial_without_a_cost_cannot_win_a_trade_off() -> None:
+    study = told((0.9, None), (0.5, 2.0), (0.6, 3.0))
+    assert study.best.number == 0
+    assert study.best_for(tw.Tradeoff(alpha=0.01)).number == 2
+
+
+def test_costs_that_came_after_the_design_serve_a_trade_off_too() -> None:
+    study = quick()
+    for n in range(8):
+        study.tell(study.ask(), value=float(n), cost=2.0 if n == 6 else None)
+    assert study.trials[6].origin is Origin.MODEL
+    assert study.best_for(tw.Tradeoff(alpha=0.1)).number == 6
+
+
+def test_without_any_cost_a_trade_off_has_no_best() -> None:
+    with pytest.raises(NothingFinished, match=r"Tradeoff\(.*\) needs costs, but no finished trial"):
+        told((1.0, None)).best_for(tw.Tradeoff(alpha=0.1))
+
+
+@pytest.mark.parametrize("goal", [None, "quality", tw.Tradeoff, 0.3])
+def test_the_best_for_what_is_no_goal_is_refused(goal: Any) -> None:
+    with pytest.raises(TypeError, match=r"a goal such as Quality\(\)"):
+        told((1.0, 1.0)).best_for(goal)
+
+
+def test_the_frontier_is_cheapest_first_and_without_the_beaten() -> None:
+    study = told((0.5, 1.0), (0.9, 9.0), (0.4, 2.0), (0.7, 3.0), (0.7, 4.0), (0.2, 0.5))
+    assert numbers(study.frontier()) == [5, 0, 3, 1]
+
+
+def test_the_frontier_of_a_loss_goes_down() -> None:
+    study = told((0.5, 1.0), (0.1, 9.0), (0.6, 2.0), (0.3, 3.0), direction="minimize")
+    assert numbers(study.frontier()) == [0, 3, 1]
+
+
+def test_of_equals_the_first_is_on_the_frontier() -> None:
+    assert numbers(told((0.5, 1.0), (0.5, 1.0), (0.5, 1.0)).frontier()) == [0]
+
+
+def test_only_trials_with_a_cost_are_on_the_frontier() -> None:
+    assert numbers(told((0.9, None), (0.5, 1.0)).frontier()) == [1]
+    assert told((0.9, None)).frontier() == []
+
+
+def test_a_recommendation_says_what_to_train_and_what_to_expect() -> None:
+    study = create(CONDITIONAL)
+    for value in (0.5, 0.9, 0.7):
+        study.tell(study.ask(), value=value, cost=10 * value)
+    advice, best = study.recommend(), study.best
+    assert (advice.params, advice.train_size) == (best.params, best.train_size)
+    assert (advice.value, advice.cost, advice.trial) == (0.9, 9.0, best)
+
+
+def test_a_recommendation_without_a_cost_promises_none() -> None:
+    assert told((0.5, None)).recommend().cost is None
+
+
+# ---- as a table ----
+
+
+def test_the_frame_of_a_new_study_has_its_columns() -> None:
+    frame = create(CONDITIONAL).to_frame()
+    assert list(frame.columns) == [
+        "number",
+        "state",
+        "value",
+        "cost",
+        "train_size",
+        "origin",
+        "params_kernel",
+        "params_degree",
+        "params_train_size",
+    ]
+    assert len(frame) == 0
+    assert frame["value"].dtype == frame["cost"].dtype == float
+
+
+def test_the_frame_has_a_row_for_every_trial_in_any_state() -> None:
+    study = create()
+    study.tell(study.ask(), value=0.5, cost=2.0)
+    study.fail(study.ask())
+    study.ask()
+    frame = study.to_frame()
+    assert frame["number"].tolist() == [0, 1, 2]
+    assert frame["state"].tolist() == ["finished", "failed", "running"]
+    assert frame["value"].isna().tolist() == [False, True, True]
+    assert frame["params_x"].tolist() == [t.params["x"] for t in study.trials]
+
+
+def test_a_frame_without_values_still_has_numbers_for_columns() -> None:
+    study = create()
+    study.fail(study.ask())
+    frame = study.to_frame()
+    assert frame["value"].dtype == frame["cost"].dtype == float
+
+
+def test_inactive_parameters_are_missing_in_the_frame() -> None:
+    study = create(CONDITIONAL)
+    study.add({"kernel": "linear", "train_size": 1.0}, value=1.0)
+    study.add({"kernel": "poly", "degree": 3, "train_size": 0.5}, value=1.0)
+    frame = study.to_frame()
+    assert frame["params_degree"].isna().tolist() == [True, False]
+    assert frame["params_kernel"].tolist() == ["linear", "poly"]
+
+
+def test_a_frame_may_be_changed() -> None:
+    study = told((1.0, 2.0))
+    frame = study.to_frame()
+    frame.loc[0, "value"] = 9.0
+    assert study.best.value == 1.0
+    assert isinstance(frame, pd.DataFrame)

@@ -1,0 +1,471 @@
+"""The study as its users meet it: what they may do, and what they are told when they may not."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import pickle
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tradewind as tw
+from tests.studies import CONDITIONAL, SPACE, create, numbers, params, quick, score, told
+from tradewind.errors import ConfigError, OutcomeError, SpaceError, TrialError
+from tradewind.strategies import Bayes, RandomSearch
+from tradewind.types import Origin, State
+
+# ---- creating ----
+
+
+def test_a_study_shows_how_it_was_made() -> None:
+    study = tw.create_study(SPACE, goal=tw.Tradeoff(alpha=0.3), seed=5, name="reviews")
+    assert study.space is SPACE
+    assert (study.seed, study.name, study.direction) == (5, "reviews", "maximize")
+    assert study.goal == tw.Tradeoff(alpha=0.3)
+    assert study.trials == []
+
+
+def test_the_goal_is_quality_unless_given() -> None:
+    assert create().goal == tw.Quality()
+
+
+def test_its_repr_says_how_far_it_is() -> None:
+    study = told((1.0, 2.0))
+    study.ask()
+    assert repr(study) == "<Study 'study': 2 trials, 1 finished, goal Quality(), seed 0>"
+
+
+def test_without_a_seed_one_is_drawn_and_shown() -> None:
+    first, second = create(seed=None), create(seed=None)
+    assert first.seed != second.seed
+    assert params_of_three(create(seed=first.seed)) == params_of_three(first)
+
+
+def params_of_three(study: tw.Study) -> list[Any]:
+    return [study.ask().params for _ in range(3)]
+
+
+@pytest.mark.parametrize("seed", [3, np.int64(3), np.uint8(3)])
+def test_numpy_seeds_are_seeds(seed: Any) -> None:
+    study = create(seed=seed)
+    assert type(study.seed) is int
+    assert params_of_three(study) == params_of_three(create(seed=3))
+
+
+def test_a_seed_may_be_huge() -> None:
+    assert params_of_three(create(seed=2**200)) != params_of_three(create(seed=2**200 + 1))
+
+
+@pytest.mark.parametrize("seed", [-1, 1.0, True, "0", np.float64(1), np.int64(-1)])
+def test_other_seeds_are_refused(seed: Any) -> None:
+    with pytest.raises(ValueError, match="seed must be an integer ≥ 0, but got"):
+        create(seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"direction": "up"}, ValueError, "'maximize' or 'minimize', but got 'up'"),
+        ({"direction": ["maximize"]}, ValueError, "'maximize' or 'minimize'"),
+        ({"goal": "quality"}, TypeError, "a goal such as Quality()"),
+        ({"goal": tw.Quality}, TypeError, "a goal such as Quality()"),
+        ({"strategy": "tpe"}, ValueError, r"one of ['auto', 'random'] or an object, got 'tpe'"),
+        ({"strategy": Bayes}, TypeError, "an object with propose(), recommend() and settle()"),
+        ({"strategy": None}, TypeError, "but got None"),
+        ({"strategy": object()}, TypeError, "an object with propose()"),
+    ],
+)
+def test_a_wrong_argument_is_named(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error) as raised:
+        create(**options)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("space", [{"x": tw.Float(0, 1)}, None, "x"])
+def test_only_a_space_is_searched(space: Any) -> None:
+    with pytest.raises(TypeError, match=r"space must be a tradewind\.Space, but got"):
+        create(space)
+
+
+def test_a_wrong_space_is_refused_where_it_is_made() -> None:
+    with pytest.raises(SpaceError, match="at least one parameter"):
+        tw.Space({})
+    with pytest.raises(SpaceError, match="depends on 'b', which is not a parameter"):
+        tw.Space({"a": tw.Bool(when={"b": True})})
+    with pytest.raises(SpaceError, match="cycle"):
+        tw.Space({"a": tw.Bool(when={"b": True}), "b": tw.Bool(when={"a": True})})
+
+
+# ---- strategies by name and by hand ----
+
+
+@pytest.mark.parametrize("strategy", ["auto", "random", Bayes(), RandomSearch()])
+def test_a_strategy_is_given_by_name_or_as_an_object(strategy: Any) -> None:
+    study = create(strategy=strategy)
+    study.optimize(score, n_trials=2)
+    assert len(study.trials) == 2
+
+
+# ---- ask and tell ----
+
+
+def test_an_asked_trial_runs_under_the_next_number() -> None:
+    study = create()
+    trials = [study.ask() for _ in range(3)]
+    assert numbers(trials) == [0, 1, 2]
+    assert study.trials == trials
+    assert all(t.state is State.RUNNING and t.value is None for t in trials)
+
+
+def test_a_told_trial_is_finished_with_the_users_numbers() -> None:
+    study = create()
+    trial = study.tell(study.ask(), value=np.float32(0.5), cost=np.int64(3))
+    assert (trial.state, trial.value, trial.cost) == (State.FINISHED, 0.5, 3.0)
+    assert study.trials == [trial]
+
+
+def test_folds_may_be_told_in_place_of_a_value() -> None:
+    study = create()
+    trial = study.tell(study.ask(), folds=[0.5, 1.0])
+    assert (trial.value, trial.folds) == (0.75, (0.5, 1.0))
+
+
+def test_trials_may_be_told_in_any_order_and_by_number() -> None:
+    study = create()
+    for _ in range(3):
+        study.ask()
+    study.tell(np.int64(2), value=2.0)
+    study.tell(0, value=0.0)
+    study.fail(1)
+    assert [t.value for t in study.trials] == [0.0, None, 2.0]
+
+
+def test_a_failed_trial_keeps_its_reason() -> None:
+    study = create()
+    trial = study.fail(study.ask(), "out of memory")
+    assert (trial.state, trial.error, trial.value) == (State.FAILED, "out of memory", None)
+
+
+@pytest.mark.parametrize("again", ["tell", "fail"])
+@pytest.mark.parametrize("first", ["tell", "fail"])
+def test_telling_twice_is_refused_and_changes_nothing(first: str, again: str) -> None:
+    study = create()
+    trial = study.ask()
+    tell = {"tell": lambda: study.tell(trial, value=1.0), "fail": lambda: study.fail(trial)}
+    done = tell[first]()
+    with pytest.raises(TrialError, match="told once, but trial 0 is already"):
+        tell[again]()
+    assert study.trials == [done]
+
+
+def test_a_trial_that_was_never_asked_is_refused() -> None:
+    with pytest.raises(TrialError, match="there is no trial 7"):
+        create().tell(7, value=1.0)
+
+
+@pytest.mark.parametrize("trial", ["0", 0.0, True, None])
+def test_what_is_no_trial_is_refused(trial: Any) -> None:
+    study = create()
+    study.ask()
+    with pytest.raises(TypeError, match="a trial or its number is needed, but got"):
+        study.tell(trial, value=1.0)
+
+
+def test_a_copied_or_pickled_trial_is_the_trial() -> None:
+    study = create()
+    trials = [study.ask() for _ in range(3)]
+    copies = copy.deepcopy(trials[0]), pickle.loads(pickle.dumps(trials[1])), trials[2]
+    for trial in copies:
+        study.tell(dataclasses.replace(trial), value=1.0)
+    assert all(t.finished for t in study.trials)
+
+
+def test_a_trial_of_another_study_is_refused() -> None:
+    study, other = create(seed=0), create(seed=1)
+    study.ask()
+    with pytest.raises(TrialError, match="trial 0 of this study has other parameters"):
+        study.tell(other.ask(), value=1.0)
+
+
+def test_a_trial_whose_params_were_taken_apart_can_be_told() -> None:
+    study = create()
+    trial = study.ask()
+    trial.params.pop("x")  # type: ignore[attr-defined]
+    assert study.tell(trial, value=1.0).params.keys() == {"x", "k"}
+
+
+def test_a_trial_whose_params_were_changed_is_refused() -> None:
+    study = create()
+    trial = study.ask()
+    trial.params["x"] = 0.123  # type: ignore[index]
+    with pytest.raises(TrialError, match="has other parameters"):
+        study.tell(trial, value=1.0)
+    assert study.trials[0].params["x"] != 0.123
+
+
+def test_what_a_user_does_to_the_trials_changes_nothing() -> None:
+    study = told((1.0, 1.0), (2.0, 2.0))
+    before = params(study)
+    for trial in (*study.trials, study.best, *study.frontier()):
+        trial.params.clear()  # type: ignore[attr-defined]
+    study.trials.clear()
+    study.recommend().params.clear()  # type: ignore[attr-defined]
+    assert params(study) == before
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        ({}, "needs a value or folds"),
+        ({"cost": 1.0}, "needs a value or folds"),
+        ({"value": math.nan}, "value must be a finite number, but got nan"),
+        ({"value": math.inf}, "value must be a finite number, but got inf"),
+        ({"value": "0.5"}, "value must be a finite number, but got '0.5'"),
+        ({"value": 1.0, "cost": -1.0}, "cost ≥ 0 must hold, but got -1.0"),
+        ({"value": 1.0, "cost": math.nan}, "cost must be a finite number, but got nan"),
+        ({"value": 1.0, "cost": math.inf}, "cost must be a finite number, but got inf"),
+        ({"folds": [1.0, math.nan]}, "every fold must be a finite number, but got nan"),
+    ],
+)
+def test_an_impossible_outcome_is_refused_and_the_trial_goes_on(
+    outcome: dict[str, Any], message: str
+) -> None:
+    study = create()
+    trial = study.ask()
+    with pytest.raises(OutcomeError) as error:
+        study.tell(trial, **outcome)
+    assert message in str(error.value)
+    with pytest.raises(OutcomeError):
+        study.add({"x": 0.5, "k": 1}, **outcome)
+    assert study.trials == [trial]
+    study.tell(trial, value=1.0)
+
+
+def test_under_a_trade_off_a_cost_must_be_told() -> None:
+    study = create(goal=tw.Tradeoff(alpha=0.3))
+    trial = study.ask()
+    with pytest.raises(OutcomeError, match=r"Tradeoff\(alpha=0.3.*\) needs a cost"):
+        study.tell(trial, value=1.0)
+    with pytest.raises(OutcomeError, match="needs a cost"):
+        study.add({"x": 0.5, "k": 1}, value=1.0)
+    study.tell(trial, value=1.0, cost=0.0)
+
+
+def test_a_trade_off_that_ignores_cost_needs_none() -> None:
+    assert told((1.0, None), goal=tw.Tradeoff(alpha=0.0)).best.value == 1.0
+
+
+def test_threads_may_share_a_study() -> None:
+    study = create()
+
+    def work() -> None:
+        for _ in range(20):
+            trial = study.ask()
+            study.tell(trial, value=trial.params["x"])
+            assert study.best.value is not None
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert numbers(study.trials) == list(range(80))
+    assert all(t.value == t.params["x"] for t in study.trials)
+
+
+# ---- add and enqueue ----
+
+
+def test_a_result_at_hand_is_added_as_a_finished_trial() -> None:
+    study = create()
+    trial = study.add({"x": np.float32(0.5), "k": 3.0}, value=0.9, cost=9)
+    assert trial == study.trials[0] == study.best
+    assert (trial.origin, trial.params) == (Origin.ADDED, {"x": 0.5, "k": 3})
+    assert study.ask().number == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"x": 0.5}, "'k' is active and must be given"),
+        ({"x": 0.5, "k": 1, "y": 1}, "unknown parameter 'y': this space has 'x', 'k'"),
+        ({"x": 1.5, "k": 1}, "'x' must be from 0.0 to 1.0, but got 1.5"),
+        ({"x": math.nan, "k": 1}, "'x' must be a finite number, but got nan"),
+        ({"x": 0.5, "k": 1.5}, "'k' must be a whole number, but got 1.5"),
+        ({"x": "0.5", "k": 1}, "'x' must be a finite number, but got '0.5'"),
+        ({"x": [0.5], "k": 1}, "'x' must be a finite number, but got [0.5]"),
+        ([("x", 0.5)], "a configuration is a mapping"),
+        ("xk", "a configuration is a mapping"),
+        (None, "a configuration is a mapping"),
+        ({0: 0.5}, "unknown parameter 0"),
+    ],
+)
+def test_a_configuration_outside_the_space_cannot_be_added(config: Any, message: str) -> None:
+    study = create()
+    with pytest.raises(ConfigError) as error:
+        study.add(config, value=1.0)
+    assert message in str(error.value)
+    assert study.trials == []
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"y": 1}, "unknown parameter 'y'"),
+        ({"x": -1}, "'x' must be from 0.0 to 1.0, but got -1"),
+        ({("x",): 1}, "unknown parameter ('x',)"),
+        ("xk", "a configuration is a mapping"),
+        (None, "a configuration is a mapping"),
+    ],
+)
+def test_a_configuration_outside_the_space_cannot_be_enqueued(config: Any, message: str) -> None:
+    study = create()
+    with pytest.raises(ConfigError) as error:
+        study.enqueue(config)
+    assert message in str(error.value)
+    assert study.ask().origin is Origin.DESIGN
+
+
+def test_an_inactive_parameter_cannot_be_given() -> None:
+    study = create(CONDITIONAL)
+    with pytest.raises(ConfigError, match="'degree'"):
+        study.enqueue({"kernel": "linear", "degree": 3})
+    with pytest.raises(ConfigError, match="'degree'"):
+        study.add({"kernel": "linear", "degree": 3, "train_size": 1.0}, value=1.0)
+
+
+def test_enqueued_configurations_come_first_and_in_order() -> None:
+    study = quick()
+    for x in (0.1, 0.2, 0.3):
+        study.enqueue({"x": x, "k": 1})
+    trials = [study.ask() for _ in range(4)]
+    assert [t.params["x"] for t in trials[:3]] == [0.1, 0.2, 0.3]
+    assert [t.origin for t in trials] == [Origin.ENQUEUED] * 3 + [Origin.DESIGN]
+
+
+def test_enqueued_configurations_come_before_the_models_too() -> None:
+    study = quick()
+    study.optimize(score, n_trials=5)
+    study.enqueue({"x": 0.1})
+    study.optimize(score, n_trials=2)
+    assert [t.origin for t in study.trials[4:]] == [Origin.MODEL, Origin.ENQUEUED, Origin.MODEL]
+
+
+def test_the_design_is_the_same_behind_what_was_enqueued() -> None:
+    plain, behind = quick(), quick()
+    behind.enqueue({"x": 0.1, "k": 1})
+    behind.ask()
+    assert behind.ask().params == plain.ask().params
+
+
+def test_what_a_partial_configuration_leaves_open_is_drawn() -> None:
+    study = create()
+    for _ in range(20):
+        study.enqueue({"x": 0.25})
+    drawn = [study.ask().params for _ in range(20)]
+    assert {p["x"] for p in drawn} == {0.25}
+    assert len({p["k"] for p in drawn}) > 3
+
+
+def test_a_partial_configuration_activates_what_it_needs() -> None:
+    study = create(CONDITIONAL)
+    study.enqueue({"degree": 4})
+    assert study.ask().params["kernel"] == "poly"
+
+
+def test_nothing_at_all_may_be_enqueued() -> None:
+    study = create()
+    study.enqueue({})
+    assert study.ask().origin is Origin.ENQUEUED
+
+
+def test_the_queue_keeps_its_own_copy() -> None:
+    study, config = create(), {"x": 0.25, "k": 2}
+    study.enqueue(config)
+    config["x"] = 0.75
+    assert study.ask().params == {"x": 0.25, "k": 2}
+
+
+def test_adding_a_result_leaves_the_queue_alone() -> None:
+    study = create()
+    study.enqueue({"x": 0.25, "k": 2})
+    study.add({"x": 0.75, "k": 3}, value=1.0)
+    assert study.ask().params == {"x": 0.25, "k": 2}
+
+
+def test_a_queue_may_be_filled_while_the_study_runs() -> None:
+    study = create()
+
+    def objective(trial: Any) -> float:
+        if trial.number == 0:
+            study.enqueue({"x": 0.25, "k": 2})
+        return 1.0
+
+    study.optimize(objective, n_trials=2)
+    assert study.trials[1].params == {"x": 0.25, "k": 2}
+
+
+# ---- the same again ----
+
+
+@pytest.mark.parametrize("goal", [tw.Quality(), tw.Tradeoff(alpha=0.3)], ids=repr)
+def test_a_run_in_two_parts_is_the_run_in_one(goal: Any) -> None:
+    whole, parts = quick(goal=goal), quick(goal=goal)
+    whole.optimize(score, n_trials=12)
+    for n in (5, 0, 6, 1):
+        parts.optimize(score, n_trials=n)
+    assert parts.trials == whole.trials
+
+
+def test_asking_and_telling_is_the_same_as_optimizing() -> None:
+    whole, own = quick(), quick()
+    whole.optimize(score, n_trials=10)
+    for _ in range(10):
+        trial = own.ask()
+        own.tell(trial, **score(trial))
+    assert own.trials == whole.trials
+
+
+def test_looking_at_a_study_does_not_change_its_course() -> None:
+    plain, watched = (quick(goal=tw.Tradeoff(alpha=0.3)) for _ in range(2))
+    plain.optimize(score, n_trials=9)
+    for _ in range(9):
+        watched.optimize(score, n_trials=1)
+        _ = watched.best, watched.frontier(), watched.recommend(), repr(watched), watched.goal
+        watched.best_for(tw.Quality())
+        watched.to_frame()
+    assert watched.trials == plain.trials
+
+
+def test_another_seed_is_another_run() -> None:
+    assert params_of_three(create(seed=0)) != params_of_three(create(seed=1))
+
+
+def test_a_copied_study_goes_on_like_the_original() -> None:
+    study = quick()
+    study.optimize(score, n_trials=6)
+    copies = copy.deepcopy(study), pickle.loads(pickle.dumps(study))
+    study.optimize(score, n_trials=3)
+    for other in copies:
+        assert len(other.trials) == 6
+        other.optimize(score, n_trials=3)
+        assert other.trials == study.trials
+
+
+def test_trial_seeds_depend_on_study_and_number_alone() -> None:
+    a, b = create(), quick()
+    assert [a.ask().seed for _ in range(3)] == [b.ask().seed for _ in range(3)]
+
+
+def test_the_global_random_state_is_neither_used_nor_touched() -> None:
+    np.random.seed(1)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    study = quick()
+    study.optimize(score, n_trials=6)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
