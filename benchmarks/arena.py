@@ -99,11 +99,16 @@ def by_time(cells: Cells, task: str, reference: dict[str, dict[str, float]]) -> 
     for name, runs in sorted(known.items()):
         problems = sorted(set(runs) & set(whole))
         at = [
-            [np.mean([regret_over_time(r, s * whole[p], reference[p]) for r in runs[p]]) for p in problems]
+            [
+                np.mean([regret_over_time(r, s * whole[p], reference[p]) for r in runs[p]])
+                for p in problems
+            ]
             for s in SHARES
         ]
         taken = np.exp(
-            np.mean([np.log(np.mean([r["total_cost"] for r in runs[p]]) / whole[p]) for p in problems])
+            np.mean(
+                [np.log(np.mean([r["total_cost"] for r in runs[p]]) / whole[p]) for p in problems]
+            )
         )
         print(f"| {name} | {len(problems)} | " + " | ".join(map(mean_se, at)) + f" | {taken:.2f} |")
 
@@ -122,10 +127,10 @@ def main() -> None:
         here = load([args.results], task)
         stored = load([args.arena / "peers"], task)
         cells: Cells = {**stored, **here}
-        cells = {
-            o: {p: r for p, r in runs.items() if p in public} for o, runs in cells.items()
-        }
-        by_trials({**cells, **{f"{o} (stored)": stored[o] for o in stored if o in here}}, task, args.ours)
+        cells = {o: {p: r for p, r in runs.items() if p in public} for o, runs in cells.items()}
+        by_trials(
+            {**cells, **{f"{o} (stored)": stored[o] for o in stored if o in here}}, task, args.ours
+        )
         by_time({o: cells[o] for o in here}, task, reference)
 
 

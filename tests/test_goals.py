@@ -112,6 +112,14 @@ def test_sigma_needs_a_reference() -> None:
         Tradeoff(0.5).sigma(np.array([1.0]))
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_costs_are_modelled_as_sigma_or_as_the_log_of_their_ratio_to_the_reference(
+    log: bool,
+) -> None:
+    scaled = Tradeoff(0.5, reference=10.0).cost_scale(np.array([1.0, 10.0, 40.0]), log=log)
+    np.testing.assert_allclose(scaled, np.log([0.1, 1.0, 4.0]) if log else [0.1, 1.0, 1.0])
+
+
 def test_settling_takes_the_largest_known_cost_as_the_reference() -> None:
     goal = Tradeoff(0.5).settle(np.array([3.0, np.nan, 7.0, np.inf, 1.0]))
     assert goal == Tradeoff(0.5, reference=7.0)

@@ -55,6 +55,9 @@ class Tensor:
     def __init__(self, *values: float) -> None:
         self.values = values
 
+    def __repr__(self) -> str:
+        return f"Tensor{self.values}"
+
     def item(self) -> float:
         if len(self.values) != 1:
             raise RuntimeError("a Tensor with several elements cannot be converted to Scalar")

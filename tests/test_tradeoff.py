@@ -14,7 +14,7 @@ from scipy.integrate import quad
 from scipy.special import logsumexp
 
 from tradewind.acquisition import EI, MGFI, PI, UCB, Acquisition, Partials, log_ei
-from tradewind.tradeoff import Improvement, Incumbent, Published, sigma_moments
+from tradewind.tradeoff import Improvement, Incumbent, Published, per_cost, sigma_moments
 from tradewind.types import Normal
 
 Worth = Callable[[float, float, float], float]  # (mean, std, threshold) -> acquisition
@@ -442,7 +442,7 @@ def test_the_published_rule_is_expected_gain_minus_alpha_times_expected_excess_c
 def test_the_published_rule_without_a_price_is_expected_improvement_itself() -> None:
     worth = published(0.4, 0.3, 0.5, 0.2, alpha=0.0, best=0.6, cheapest=0.1)
     assert worth.value == pytest.approx(np.exp(EI()(row(0.4, 0.3), 0.6)), rel=1e-14)
-    assert worth.by_cost_mean is None
+    assert worth.by_cost_mean == 0.0
 
 
 def test_the_published_rule_can_be_negative() -> None:
@@ -462,6 +462,28 @@ def test_partials_are_the_derivatives_of_the_published_rule(
             published(**case | {name: case[name] + h}, **fixed).value[0] for h in (1e-5, -1e-5)
         )
         assert getattr(worth, partial)[0] == pytest.approx((up - down) / 2e-5, rel=1e-5, abs=1e-7)
+
+
+# ---- scores per cost ----
+
+
+def test_a_log_score_per_cost_falls_by_the_expected_log_cost() -> None:
+    worth = per_cost(EI().partials(row(0.4, 0.3), 0.6), row(-1.5, 0.2), 0.5)
+    assert worth.value == pytest.approx(EI()(row(0.4, 0.3), 0.6) + 0.75)
+    assert worth.by_cost_mean == -0.5
+    assert worth.by_cost_std == 0.0
+
+
+def test_a_score_per_cost_to_the_power_0_is_the_score() -> None:
+    worth = improvement(0.4, 0.3, -1.0, 0.5, 0.6, 0.2)
+    assert per_cost(worth, row(-1.0, 0.5), 0.0) is worth
+
+
+def test_a_score_per_cost_adds_to_what_the_cost_was_worth_before() -> None:
+    worth = improvement(0.4, 0.3, -1.0, 0.5, 0.6, 0.2)
+    divided = per_cost(worth, row(-1.0, 0.5), 1.0)
+    assert divided.by_cost_mean == worth.by_cost_mean - 1.0
+    assert divided.by_cost_std == worth.by_cost_std
 
 
 def test_the_rules_say_in_what_scale_they_want_the_cost() -> None:

@@ -159,11 +159,16 @@ def test_the_log_error_inverts(y: float) -> None:
 
 
 def test_the_log_error_grows_with_accuracy_and_ends_at_the_smallest_error() -> None:
-    y = np.array([-0.5, 0.0, 0.5, 0.9, 0.99, 1.0, 1.5])
+    y = np.array([-0.5, 0.0, 0.5, 0.9, 0.99, 0.99999, 1.0])
     t = LogError(smallest=1e-4).forward(y)
     assert (np.diff(t[:6]) > 0.0).all()
     assert t[1] == 0.0
     assert t[5] == t[6] == pytest.approx(-math.log(1e-4))
+
+
+def test_the_log_error_refuses_what_is_no_accuracy() -> None:
+    with pytest.raises(ValueError, match=r"needs values up to 1, but got 1\.5"):
+        LogError().forward(np.array([0.5, 1.5]))
 
 
 @given(y=st.floats(-10.0, 0.999))

@@ -14,16 +14,21 @@ from numpy.typing import NDArray
 
 from tradewind.acquisition import Acquisition, Partials
 from tradewind.tradeoff import Incumbent, TradeoffRule
+from tradewind.transforms import log_ratio
 from tradewind.types import Array, Normal
 
 
 class Goal(Protocol):
-    """`settle` fixes what the goal leaves to the data; after it, `utility` and `score` may be used."""
+    """`settle` fixes what the goal leaves to the data; only then may the others be used."""
 
     @property
     def needs_cost(self) -> bool: ...
 
     def settle(self, costs: Array) -> Goal: ...
+
+    def cost_scale(self, cost: Array, *, log: bool) -> Array:
+        """Costs as they are modelled: log(c / reference), or σ."""
+        ...
 
     def utility(self, quality: Array, cost: Array) -> Array:
         """How good finished trials are (n,), larger is better."""
@@ -52,6 +57,9 @@ class Quality:
 
     def settle(self, costs: Array) -> Quality:
         return self
+
+    def cost_scale(self, cost: Array, *, log: bool) -> Array:
+        return log_ratio(cost, 1.0) if log else cost
 
     def utility(self, quality: Array, cost: Array) -> Array:
         return quality
@@ -108,12 +116,19 @@ class Tradeoff:
 
     def sigma(self, cost: Array) -> Array:
         """σ = min(1, cost / reference), in [0, 1]."""
-        if self.reference is None:
-            raise ValueError("this Tradeoff has no reference yet: settle it with some costs")
-        return np.minimum(cost, self.reference) / self.reference
+        reference = self._reference()
+        return np.minimum(cost, reference) / reference
+
+    def cost_scale(self, cost: Array, *, log: bool) -> Array:
+        return log_ratio(cost, self._reference()) if log else self.sigma(cost)
 
     def utility(self, quality: Array, cost: Array) -> Array:
         return quality if self.alpha == 0 else quality - self.alpha * self.sigma(cost)
+
+    def _reference(self) -> float:
+        if self.reference is None:
+            raise ValueError("this Tradeoff has no reference yet: settle it with some costs")
+        return self.reference
 
     def score(
         self,
@@ -125,11 +140,12 @@ class Tradeoff:
         rule: TradeoffRule,
         unit: float,
     ) -> Partials:
-        if cost is None:  # alpha = 0: ordinary optimization of quality
+        if cost is None or not self.needs_cost:  # alpha = 0: ordinary optimization of quality
             return acquisition.partials(quality, incumbent.quality)
-        return rule.partials(
-            acquisition, quality, cost, incumbent=incumbent, alpha=self.alpha / unit
-        )
+        alpha = min(self.alpha / unit, 1e300)
+        # a quality that is known to a billionth of alpha is known: finer, z would overflow
+        known = Normal(quality.mean, np.maximum(quality.std, 1e-9 * alpha))
+        return rule.partials(acquisition, known, cost, incumbent=incumbent, alpha=alpha)
 
 
 def efficient(quality: Array, cost: Array) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradewind.events import Claimed, Enqueued, Event, Failed, Finished, Proposed
 from tradewind.space import Space
@@ -42,7 +43,7 @@ class History:
         """The rows of all trials, whatever became of them."""
         return np.vstack([self.X, self.failed, self.pending])
 
-    def take(self, rows: Array) -> History:
+    def take(self, rows: NDArray[np.intp]) -> History:
         """The history with only these finished trials (indices)."""
         return replace(
             self,

@@ -14,7 +14,7 @@ class Progress:
 
     def __init__(self, total: int | None, *, show: bool | None) -> None:
         self._total = total
-        self._show = _on_terminal() if show is None else show
+        self._show = _watched() if show is None else show
         self._bar: Any = None
         self._best = ""
         self._failed = 0
@@ -48,5 +48,7 @@ def _described(best: Trial) -> str:
     return f"best {best.value:.4g}{cost} (#{best.number})"
 
 
-def _on_terminal() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()  # None where there is no console
+def _watched() -> bool:
+    """Whether somebody looks on: at a terminal, or in a notebook."""
+    terminal = sys.stderr is not None and sys.stderr.isatty()  # None where there is no console
+    return terminal or "ipykernel" in sys.modules

@@ -11,12 +11,13 @@ from tradewind.strategies.bayes import Bayes
 from tradewind.strategies.design import Design, RandomSearch, Sampling
 from tradewind.strategies.models import Output
 from tradewind.surrogates.forest import RandomForest
+from tradewind.surrogates.gp import GaussianProcess
 from tradewind.tradeoff import Improvement, Published
 
 
 def auto() -> Bayes:
     """What measured best (benchmarks/README.md)."""
-    return Bayes()
+    return Bayes(surrogate=GaussianProcess(), cost_surrogate=GaussianProcess(apart=True))
 
 
 def random_search() -> RandomSearch:

@@ -5,6 +5,7 @@ Quality is maximized everywhere below; here the user's own sign and words come i
 
 from __future__ import annotations
 
+import logging
 import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping
@@ -29,6 +30,8 @@ from tradewind.types import Outcome, Trial, Value
 if TYPE_CHECKING:
     import pandas as pd
 
+_logger = logging.getLogger("tradewind")
+
 Callback: TypeAlias = Callable[["Study", Trial], None]
 
 
@@ -44,7 +47,7 @@ class Recommendation:
 
 
 def create_study(
-    space: Space,
+    space: Space | Mapping[str, Any],
     *,
     goal: Goal | None = None,
     strategy: Strategy | Literal["auto", "random"] = "auto",
@@ -52,17 +55,17 @@ def create_study(
     seed: int | None = None,
     name: str = "study",
 ) -> Study:
-    """A new study of `space`.
+    """A new study of `space`: a `Space`, or a dictionary that `Space.from_dict` reads.
 
     `goal` is `Quality()` unless given. `direction` says whether the objective's number is a
     quality or a loss. The same `seed` and outcomes give the same trials; without one it is drawn
     and shown as `study.seed`."""
-    if not isinstance(space, Space):
-        raise TypeError(f"space must be a tradewind.Space, but got {space!r}")
+    if not isinstance(space, Mapping):
+        raise TypeError(f"space must be a Space, or a dict as Space.from_dict reads, got {space!r}")
     if direction not in ("maximize", "minimize"):
         raise ValueError(f"direction is 'maximize' or 'minimize', but got {direction!r}")
     return Study(
-        space,
+        space if isinstance(space, Space) else Space.from_dict(space),
         goal=Quality() if goal is None else _goal(goal),
         strategy=_strategy(strategy),
         direction=direction,
@@ -134,6 +137,8 @@ class Study:
         with Progress(limits.n_trials, show=show_progress) as progress:
 
             def on_done(trial: Trial) -> None:
+                if trial.error:
+                    _logger.warning("trial %d failed: %s", trial.number, _last_line(trial.error))
                 progress.update(trial, lambda: self.best)
                 for callback in called:
                     callback(self, trial)
@@ -162,8 +167,8 @@ class Study:
     def tell(
         self,
         trial: Trial | int,
-        *,
         value: float | None = None,
+        *,
         cost: float | None = None,
         folds: Iterable[float] | None = None,
     ) -> Trial:
@@ -178,8 +183,8 @@ class Study:
     def add(
         self,
         params: Mapping[str, Any],
-        *,
         value: float | None = None,
+        *,
         cost: float | None = None,
         folds: Iterable[float] | None = None,
     ) -> Trial:
@@ -267,6 +272,7 @@ class Study:
             "cost": pd.Series([t.cost for t in trials], dtype=float),
             "train_size": pd.Series([t.train_size for t in trials], dtype=float),
             "origin": pd.Series([t.origin.value for t in trials], dtype=str),
+            "error": [t.error for t in trials],
         }
         for name in self.space:
             columns[f"params_{name}"] = [t.params.get(name) for t in trials]
@@ -282,7 +288,10 @@ class Study:
         return finished, history
 
     def _settled(self, goal: Goal, history: History) -> Goal:
-        # any cost is a better reference than none, where the strategy finds none to its liking
+        """`goal` with a reference: its own, the study's, the strategy's choice, or any cost."""
+        given = getattr(self._driver.goal, "reference", None)
+        if given is not None:
+            goal = goal.settle(np.array([given]))
         return self.strategy.settle(goal, history).settle(history.cost)
 
 
@@ -312,6 +321,10 @@ def _strategy(strategy: Strategy | str) -> Strategy:
 def _offers(thing: object, *methods: str) -> bool:
     """Whether it is an object with these methods; a class is not, though it has them too."""
     return not isinstance(thing, type) and all(callable(getattr(thing, m, None)) for m in methods)
+
+
+def _last_line(error: str) -> str:
+    return error.strip().rsplit("\n", 1)[-1]
 
 
 def _seed(seed: int | None) -> int:

@@ -8,7 +8,7 @@ units of the reference, so that σ = min(1, c).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -118,6 +118,21 @@ class Published:
             by_cost_mean=-alpha * price.by_mean,
             by_cost_std=-alpha * price.by_std,
         )
+
+
+def per_cost(worth: Partials, cost: Normal, power: float) -> Partials:
+    """A log score divided by cost^power, at the median of the cost: log(score) − power·E[log c].
+
+    (The mean of c^−power would reward costs for being uncertain.)"""
+    if power == 0.0:
+        return worth
+    zero = np.zeros_like(worth.value)
+    return replace(
+        worth,
+        value=worth.value - power * cost.mean,
+        by_cost_mean=(zero if worth.by_cost_mean is None else worth.by_cost_mean) - power,
+        by_cost_std=zero if worth.by_cost_std is None else worth.by_cost_std,
+    )
 
 
 def _expected_excess(predicted: Normal, threshold: float) -> Partials:

@@ -96,6 +96,11 @@ class LogError:
     smallest: float = 1e-6
 
     def forward(self, y: Array) -> Array:
+        if (y > 1.0).any():
+            raise ValueError(
+                f"log(1 − accuracy) needs values up to 1, but got {float(y.max())!r}; "
+                'use loss="identity"'
+            )
         return -np.log(np.maximum(1.0 - y, self.smallest))
 
     def inverse(self, t: Array) -> Array:
@@ -115,8 +120,9 @@ class LogError:
 
 
 def log_ratio(cost: Array, reference: float) -> Array:
-    """log(cost / reference); a cost of 0 counts as 1e-9 of the reference."""
-    return np.maximum(np.log(np.maximum(cost, 5e-324)) - np.log(reference), np.log(1e-9))
+    """log(cost / reference); a cost below 1e-9 of the reference counts as that."""
+    ratio = np.log(np.maximum(cost, 5e-324)) - np.log(reference)  # cost / reference may overflow
+    return np.asarray(np.maximum(ratio, np.log(1e-9)))
 
 
 def from_log_ratio(ratio: Array, reference: float) -> Array:

@@ -33,11 +33,13 @@ class Columns:
     """What a model may know about the d columns of an encoded space.
 
     `cells[j]` is the number of values of column j (0: continuous), `categorical[j]` says that
-    their order means nothing, and `size[j]` marks the training-set size.
+    their order means nothing, `conditional[j]` that the parameter may be inactive, and `size[j]`
+    marks the training-set size.
     """
 
     cells: NDArray[np.int64]
     categorical: Mask
+    conditional: Mask
     size: Mask
 
     @property

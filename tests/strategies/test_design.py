@@ -194,12 +194,7 @@ def test_the_design_does_not_care_what_became_of_its_points() -> None:
     [
         tw.Int(1, 64),
         tw.Int(1, 64, log=True),
-        pytest.param(
-            tw.Float(0, 1),
-            marks=pytest.mark.xfail(
-                reason="Design.point compares rows before decoding rounds them to 12 digits"
-            ),
-        ),
+        tw.Float(0, 1),
     ],
     ids=repr,
 )

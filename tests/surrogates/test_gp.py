@@ -8,20 +8,27 @@ import warnings
 import numpy as np
 import pytest
 
+from tradewind.space import Categorical, Float, Space
 from tradewind.surrogates.gp import GaussianProcess, GPPredictor
 from tradewind.types import Array, Columns
 
-MIXED = 4  # columns: two numbers, a category of 3, a number that is at times inactive
+SPACE = Space(
+    {
+        "x": Float(0.0, 1.0),
+        "y": Float(0.0, 1.0),
+        "kind": Categorical(["a", "b", "c"]),
+        "nested": Float(0.0, 1.0, when={"kind": ["b", "c"]}),
+    }
+)
+MIXED = len(SPACE)
 
 
 def numbers(d: int) -> Columns:
-    return Columns(np.zeros(d, dtype=np.int64), np.zeros(d, dtype=bool), np.zeros(d, dtype=bool))
+    return Space({f"x{j}": Float(0.0, 1.0) for j in range(d)}).columns
 
 
 def categories(cells: list[int]) -> Columns:
-    """Columns with so many categories each; 0 is a number."""
-    counts = np.array(cells, dtype=np.int64)
-    return Columns(counts, counts > 0, np.zeros(len(cells), dtype=bool))
+    return Space({f"c{j}": Categorical(list(range(k))) for j, k in enumerate(cells)}).columns
 
 
 def fit(X: Array, y: Array, columns: Columns | None = None, **options: object) -> GPPredictor:
@@ -30,7 +37,7 @@ def fit(X: Array, y: Array, columns: Columns | None = None, **options: object) -
     return model.fit(X, y, columns=columns, rng=np.random.default_rng(0), **options)
 
 
-def category(index: Array, cells: int) -> Array:
+def category(index: Array | int, cells: int) -> Array | float:
     return (index + 0.5) / cells
 
 
@@ -41,7 +48,7 @@ def mixed_data(n: int, seed: int = 0) -> tuple[Array, Array, Columns]:
     X[:, 2] = category(kind, 3)
     X[kind == 0, 3] = np.nan
     y = np.sin(4.0 * X[:, 0]) + X[:, 1] ** 2 + np.array([0.0, 0.7, -0.4])[kind]
-    return X, y + np.where(kind == 0, 0.0, 0.5 * np.nan_to_num(X[:, 3])), categories([0, 0, 3, 0])
+    return X, y + 0.5 * np.nan_to_num(X[:, 3]), SPACE.columns
 
 
 def smooth(X: Array) -> Array:
@@ -51,12 +58,21 @@ def smooth(X: Array) -> Array:
 # ---- against GPyTorch ----
 
 
-def embedded(X: Array) -> Array:
-    """The documented embedding: numbers as they are, inactive ones at the centre, categories
-    one-hot, scaled by √½ so that any two are at squared distance 1. Numbers come first."""
-    own = np.nan_to_num(X[:, [0, 1, 3]], nan=0.5)
+def embedded(X: Array, *, apart: bool) -> Array:
+    """The documented embedding: numbers as they are, inactive ones at the centre, or `apart`: on
+    an arc of 2 radians and radius ½ around the point where they are inactive; categories one-hot,
+    scaled by √½ so that any two are at squared distance 1."""
+    if not apart:
+        return embedded_at_centre(X)
+    angle, active = 2.0 * np.nan_to_num(X[:, 3]), ~np.isnan(X[:, 3])
+    arc = np.where(active, [np.cos(angle), np.sin(angle)], 0.0).T / 2.0
     one_hot = np.eye(3)[np.floor(X[:, 2] * 3.0).astype(int)]
-    return np.hstack([own, one_hot * np.sqrt(0.5)])
+    return np.hstack([X[:, :2], arc, one_hot * np.sqrt(0.5)])
+
+
+def embedded_at_centre(X: Array) -> Array:
+    one_hot = np.eye(3)[np.floor(X[:, 2] * 3.0).astype(int)]
+    return np.hstack([X[:, :2], np.nan_to_num(X[:, 3:], nan=0.5), one_hot * np.sqrt(0.5)])
 
 
 def noise_of(predictor: GPPredictor) -> Array:
@@ -67,7 +83,8 @@ def noise_of(predictor: GPPredictor) -> Array:
 
 @pytest.mark.parametrize("n", [1, 5, 40])
 @pytest.mark.parametrize("known", [0.0, 0.05])
-def test_the_posterior_is_that_of_gpytorch(n: int, known: float) -> None:
+@pytest.mark.parametrize("apart", [False, True], ids=["centre", "apart"])
+def test_the_posterior_is_that_of_gpytorch(n: int, known: float, apart: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its own imports
         import gpytorch
@@ -76,16 +93,17 @@ def test_the_posterior_is_that_of_gpytorch(n: int, known: float) -> None:
     X, y, columns = mixed_data(n)
     at = mixed_data(30, seed=1)[0]
     noise = known * np.random.default_rng(2).random(n)
-    ours = fit(X, y, columns, noise=noise)
+    ours = fit(X, y, columns, noise=noise, model=GaussianProcess(apart=apart))
+    features, features_at = embedded(X, apart=apart), embedded(at, apart=apart)
 
     def tensor(values: Array) -> torch.Tensor:
         return torch.as_tensor(np.array(values), dtype=torch.float64)
 
     class Theirs(gpytorch.models.ExactGP):
         def __init__(self, likelihood: object) -> None:
-            super().__init__(tensor(embedded(X)), tensor(ours.scale.forward(y)), likelihood)
+            super().__init__(tensor(features), tensor(ours.scale.forward(y)), likelihood)
             self.mean = gpytorch.means.ConstantMean()
-            matern = gpytorch.kernels.MaternKernel(nu=2.5, ard_num_dims=6)
+            matern = gpytorch.kernels.MaternKernel(nu=2.5, ard_num_dims=features.shape[1])
             self.kernel = gpytorch.kernels.ScaleKernel(matern)
 
         def forward(self, x: torch.Tensor) -> object:
@@ -99,7 +117,7 @@ def test_the_posterior_is_that_of_gpytorch(n: int, known: float) -> None:
         theirs.kernel.base_kernel.lengthscale = tensor(1.0 / ours.roots)
         theirs.eval()
         with gpytorch.settings.fast_computations(False, False, False):
-            posterior = theirs(tensor(embedded(at)))
+            posterior = theirs(tensor(features_at))
         mean, std = posterior.mean.numpy(), posterior.variance.sqrt().numpy()
     predicted = ours.predict(at)
     np.testing.assert_allclose(ours.scale.forward(predicted.mean), mean, rtol=0.0, atol=1e-6)
@@ -191,15 +209,15 @@ def test_any_two_categories_are_equally_far_apart() -> None:
     assert unseen.std[0] == pytest.approx(unseen.std[1], rel=1e-12)
 
 
-def test_an_inactive_column_tells_nothing_apart() -> None:
-    X, y, columns = mixed_data(30)
-    X[:, 3] = np.nan
-    predictor = fit(X, y, columns)
-    at = mixed_data(5, seed=1)[0]
-    at[:, 3] = np.nan
-    centred = at.copy()
-    centred[:, 3] = 0.5
-    np.testing.assert_array_equal(predictor.predict(at).mean, predictor.predict(centred).mean)
+def test_where_a_column_is_inactive_may_be_equally_far_from_all_of_its_values() -> None:
+    X, y, columns = mixed_data(60)
+    inactive = np.isnan(X[:, 3])
+    at = np.repeat(np.array([[0.4, 0.6, category(1, 3), 0.0]]), 5, axis=0)
+    at[:, 3] = np.linspace(0.0, 1.0, 5)
+    model = GaussianProcess(apart=True)
+    predicted = fit(X[inactive], y[inactive], columns, model=model).predict(at)
+    np.testing.assert_allclose(predicted.mean, predicted.mean[0], rtol=1e-9)
+    np.testing.assert_allclose(predicted.std, predicted.std[0], rtol=1e-9)
 
 
 def test_it_is_deterministic() -> None:
@@ -323,14 +341,14 @@ def test_conditioning_moves_the_mean_nowhere_and_takes_the_uncertainty_away() ->
     assert (after.predict(pending).std < 2e-3 * prior).all()
 
 
-def test_conditioning_is_the_posterior_of_the_data_and_the_predicted_means_together() -> None:
+def test_conditioning_is_the_posterior_of_the_data_and_the_predicted_means() -> None:
     X, y, columns = mixed_data(25)
     pending, at = mixed_data(4, seed=2)[0], mixed_data(50, seed=1)[0]
     before = fit(X, y, columns)
     after = before.condition(pending).predict(at)
 
     def prior(A: Array, B: Array) -> Array:
-        a, b = embedded(A) * before.roots, embedded(B) * before.roots
+        a, b = (embedded(C, apart=False) * before.roots for C in (A, B))
         r = np.sqrt(5.0) * np.linalg.norm(a[:, None] - b[None, :], axis=2)
         return before.amplitude * (1.0 + r + r * r / 3.0) * np.exp(-r)
 
@@ -405,7 +423,7 @@ DEGENERATE: dict[str, tuple[Array, Array, Columns]] = {
     "categories only": (category(rng.integers(3, size=(30, 2)), 3), rng.normal(size=30),
                         categories([3, 3])),
     "a category with one value": (np.full((5, 1), 0.5), TARGETS[:5], categories([1])),
-    "an inactive column": (np.where([False, False, True], np.nan, POINTS), TARGETS, numbers(3)),
+    "an inactive column": (np.tile([0.3, 0.4, 0.5 / 3.0, np.nan], (12, 1)), TARGETS, SPACE.columns),
     "a thousand points": (rng.random((1000, 3)), rng.normal(size=1000), numbers(3)),
 }  # fmt: skip
 

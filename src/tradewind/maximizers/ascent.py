@@ -13,6 +13,7 @@ from tradewind.types import Array, Mask
 
 _LONGEST = 0.25  # of a step along one coordinate
 _ARMIJO = 1e-4
+_SETTLED = 1e-4  # scores are logarithms: this is a hundredth of a percent
 
 
 def ascend(score: SmoothScore, X: Array, *, free: Mask, steps: int) -> tuple[Array, Array]:
@@ -34,7 +35,8 @@ def ascend(score: SmoothScore, X: Array, *, free: Mask, steps: int) -> tuple[Arr
         gain = np.einsum("ij,ij->i", np.where(free, g, 0.0), s)
         better = (f_new >= f + _ARMIJO * gain) & np.isfinite(f_new) & (gain > 0)
         H, fresh = _update(H, s, np.where(free, g - g_new, 0.0), better, fresh)
-        settled = (f_new - f < 1e-5) & better
+        rise = np.subtract(f_new, f, out=np.zeros_like(f), where=better)  # both may be -inf
+        settled = better & (rise < _SETTLED)
         X = np.where(better[:, None], target, X)
         f, g = np.where(better, f_new, f), np.where(better[:, None], g_new, g)
         shrink = np.where(better, 1.0, shrink * 0.25)
@@ -52,14 +54,14 @@ def _direction(X: Array, g: Array, H: Array, free: Mask, fresh: Mask) -> Array:
     p = np.where(uphill[:, None], p, g)
     longest = np.maximum(np.abs(p).max(axis=1), 1e-300)
     length = np.where(fresh | ~uphill, 0.1 / longest, np.minimum(1.0, _LONGEST / longest))
-    return p * length[:, None]
+    return np.asarray(p * length[:, None])
 
 
 def _update(H: Array, s: Array, y: Array, better: Mask, fresh: Mask) -> tuple[Array, Mask]:
     """BFGS update of the inverse Hessian of −score, where the curvature condition holds."""
     sy = np.einsum("ij,ij->i", s, y)
     yy = np.einsum("ij,ij->i", y, y)
-    use = better & (yy > 0.0) & (sy > 1e-12 * yy) & np.isfinite(yy)
+    use = better & (yy > 1e-200) & (sy > 1e-12 * yy) & np.isfinite(yy)
     if not use.any():
         return H, fresh
     s, y, sy, yy = s[use], y[use], sy[use], yy[use]

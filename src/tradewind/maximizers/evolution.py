@@ -55,7 +55,7 @@ class MIES:
         self, score: Score, space: Space, *, start: Array, rng: np.random.Generator
     ) -> Array:
         """The best row (d,) seen, beginning with the best of `start` (s, d) as parents."""
-        genome = Genome.of(space)
+        genome = Genome.of(space, self.offspring)
         rows = _enough(start, space, self.parents, rng)
         values = _scored(score, space, rows)
         elite = _best(values, self.parents)
@@ -132,20 +132,21 @@ class Genome:
     """The coordinates of a space ordered by how they mutate: reals, integers, categories.
 
     `order` are the space's columns in that order, `place` is its inverse, `counts` the number of
-    each kind, `cells` those of integers and categories. A strategy starts at `first` and stays
-    between `low` and `high`, all three (3,).
+    each kind, `cells` those of integers and of categories, and `step` the smallest mean step of
+    an integer. A strategy starts at `first` and stays between `low` and `high`, all three (3,).
     """
 
     order: _Index
     place: _Index
     counts: tuple[int, int, int]
     cells: tuple[Array, Array]
+    step: float
     first: Array
     low: Array
     high: Array
 
     @classmethod
-    def of(cls, space: Space) -> Genome:
+    def of(cls, space: Space, offspring: int) -> Genome:
         columns = space.columns
         # Cells of an Int(log=True) differ in width: it moves along its log scale as a real does
         # and is rounded only for scoring, so that small steps add up instead of being lost.
@@ -156,17 +157,20 @@ class Genome:
         reals, integers, categories = (int((kind == k).sum()) for k in range(3))
         cells = columns.cells[order].astype(np.float64)
         whole, labels = cells[reals : reals + integers], cells[reals + integers :]
-        # The least useful step moves one integer by one; rates lie between 1/(3n) and 1/2 and
-        # begin at 1/n (Li et al.).
-        least = 1.0 / (integers * whole.max()) if integers else 1.0
+        # Li et al. let rates fall to 1/(3n) and integers to one step an individual. Ten offspring
+        # then leave few that differ in their reals only, and those never settle; so the floor is
+        # one mutation a generation. Measured on a mixed sphere: 7e-5 from the optimum, not 9e-2,
+        # and no worse on forests.
+        step = 1.0 / (offspring * max(integers, 1))
         rate = 1.0 / max(categories, 1)
         return cls(
             order=order,
             place=np.argsort(order),
             counts=(reals, integers, categories),
             cells=(whole, labels),
-            first=np.array([_FIRST_STEP, max(_FIRST_STEP, least), min(rate, 0.5)]),
-            low=np.array([_SMALLEST_STEP, least, rate / 3.0]),
+            step=step,
+            first=np.array([_FIRST_STEP, _FIRST_STEP, min(rate, 0.5)]),
+            low=np.array([_SMALLEST_STEP, step / whole.max(initial=1.0), rate / offspring]),
             high=np.array([1.0, 1.0, 0.5]),
         )
 
@@ -187,7 +191,7 @@ class Genome:
         numbers[:, :reals] += real * draws.normal[now]
         if integers:
             whole = self.cells[0]
-            step = np.maximum(share * whole, 1.0 / integers)  # one unit for all of them together
+            step = np.maximum(share * whole, self.step)
             numbers[:, reals:] += geometric(step, draws.exponential[now]) / whole
         labels = (
             children.latent[:, reals + integers :] + (draws.uniform[now] < rate) * draws.shift[now]
@@ -196,7 +200,7 @@ class Genome:
         return Population(latent, strategy)
 
     def adapted(self, strategy: Array, factor: Array) -> Array:
-        """Strategies (m, 3) after log-normal steps: s → s·f, and p → pf / (pf + 1 − p), which
+        """Strategies (m, 3) after log-normal steps: s → s·f, and p → pf / (pf + 1 - p), which
         does the same to the odds of a rate."""
         moved = strategy * factor
         moved[:, 2] /= moved[:, 2] + (1.0 - strategy[:, 2])
@@ -213,8 +217,8 @@ def reflected(x: Array) -> Array:
 def geometric(step: Array, exponential: Array) -> Array:
     """The difference of two geometric variables, with mean absolute value `step` (m, k).
 
-    Li et al. draw each as ⌊ln u / ln q⌋ with q = s / (1 + √(1 + s²)), and ln q = −arsinh(1/s),
-    which is also right for large s. `exponential` (2, m, k) is −ln u."""
+    Li et al. draw each as ⌊ln u / ln q⌋ with q = s / (1 + √(1 + s²)), and ln q = -arsinh(1/s),
+    which is also right for large s. `exponential` (2, m, k) is -ln u."""
     pair = np.floor(exponential / np.arcsinh(1.0 / step))
     difference: Array = pair[0] - pair[1]
     return difference

@@ -32,7 +32,8 @@ class LocalSearch:
     def maximize(
         self, score: Score, space: Space, *, start: Array, rng: np.random.Generator
     ) -> Array:
-        X = np.vstack([start, space.sample(self.candidates, rng=rng), self._mutants(start, space, rng)])
+        fresh = space.sample(self.candidates, rng=rng)
+        X = np.vstack([start, fresh, self._mutants(start, space, rng)])
         f = score(X)
         best = _Best(X, f)
         X, f = _distinct(X, f, self.climbers)
@@ -41,7 +42,7 @@ class LocalSearch:
             best.see(X, f)
             X, f = self._neighbours(score, space, X, f, rng)
             best.see(X, f)
-        return best.row
+        return np.asarray(best.row)
 
     def _mutants(self, start: Array, space: Space, rng: np.random.Generator) -> Array:
         """Each start with a few coordinates moved, by steps from 1e-3 to 0.3 of the range."""

@@ -11,7 +11,7 @@ from tradewind.types import Array
 
 
 class Score(Protocol):
-    """Snapped rows (m, d) -> scores (m,), larger is better; -inf where a row may not be proposed."""
+    """Snapped rows (m, d) -> scores (m,), larger is better; −inf for what must not be proposed."""
 
     def __call__(self, X: Array) -> Array: ...
 

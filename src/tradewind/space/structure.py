@@ -78,6 +78,7 @@ def columns_of(parameters: Iterable[Parameter]) -> Columns:
     return Columns(
         cells=np.array([p.cells for p in kinds], dtype=np.int64),
         categorical=np.array([isinstance(p, (Categorical, Bool)) for p in kinds]),
+        conditional=np.array([bool(p.when) for p in kinds]),
         size=np.array([isinstance(p, TrainSize) for p in kinds]),
     )
 

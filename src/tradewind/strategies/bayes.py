@@ -6,13 +6,16 @@ parts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tradewind.acquisition import EI, Acquisition
-from tradewind.goals import Goal, Tradeoff
-from tradewind.history import History
+from tradewind.acquisition import EI, UCB, Acquisition
+from tradewind.goals import Goal
+from tradewind.history import History, proposal_rng
 from tradewind.maximizers.local import LocalSearch
 from tradewind.maximizers.maximizer import Maximizer
 from tradewind.space import Space
@@ -31,22 +34,32 @@ _STARTS = 5  # the best trials, from which the maximizer may set out
 class Bayes:
     """Bayesian optimization in parts.
 
-    `rule` says how quality and cost combine under a `Tradeoff`; `output` what is done to quality
+    `cost_surrogate` models the cost, if it is to be another one than for quality; `rule` says how quality and cost combine under a `Tradeoff`; `output` what is done to quality
     before it is modelled; `largest_reference` that a trade-off without a reference measures cost
-    by the largest seen so far instead of the largest of the design; past `max_points` finished
-    trials the models are fitted to a subset."""
+    by the largest seen so far instead of the largest of the design; `cost_power` p > 0 divides
+    the score by cost^p, so that the search prefers cheap trials whatever the goal; past
+    `max_points` finished trials the models are fitted to a subset."""
 
     design: Design = field(default_factory=lambda: Design(4))
     surrogate: Surrogate = field(default_factory=GaussianProcess)
+    cost_surrogate: Surrogate | None = None
     acquisition: Acquisition = field(default_factory=EI)
     rule: TradeoffRule = field(default_factory=Improvement)
     maximizer: Maximizer = field(default_factory=LocalSearch)
     output: Output = Output.CLIP
     largest_reference: bool = False
+    cost_power: float = 0.0
     max_points: int = 1000
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.cost_power < np.inf:
+            raise ValueError(f"`cost_power ≥ 0` must hold, but got {self.cost_power!r}")
+        if self.cost_power and (isinstance(self.acquisition, UCB) or not self.rule.log_cost):
+            raise ValueError("cost_power needs an acquisition with a log form: EI, PI or MGFI")
+
     def settle(self, goal: Goal, history: History) -> Goal:
-        return goal.settle(history.cost if self.largest_reference else history.cost[history.initial])
+        seen = slice(None) if self.largest_reference else history.initial
+        return goal.settle(history.cost[seen])
 
     def propose(
         self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
@@ -61,15 +74,19 @@ class Bayes:
         best = np.argsort(-utility, kind="stable")
         models = fit_models(
             self.surrogate,
+            self.cost_surrogate or self.surrogate,
             goal,
             history.take(spread(best, self.max_points)),
             output=self.output,
             log_cost=self.rule.log_cost,
+            with_cost=self.cost_power > 0,
             columns=space.columns,
             rng=rng,
         )
         acquisition = self.acquisition.at(history.number, rng=rng)
-        score = model_score(models, goal, acquisition, self.rule, tried)
+        score = model_score(
+            models, goal, acquisition, self.rule, cost_power=self.cost_power, tried=tried
+        )
         start = history.X[best[:_STARTS]]
         row = self.maximizer.maximize(score, space, start=start, rng=rng)
         if not np.isfinite(score(row[None, :])[0]):  # every row in reach has been tried
@@ -77,14 +94,28 @@ class Bayes:
         return _proposal(space, row, Origin.MODEL, models.handover)
 
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
-        return observed_best(self.settle(goal, history), history)
+        """By the model's mean where results are known to be noisy: the highest of many noisy
+        results is the luckiest one."""
+        if not history.noise.any():
+            return observed_best(self.settle(goal, history), history)
+        model = self.surrogate.fit(
+            history.X,
+            history.quality,
+            columns=space.columns,
+            noise=history.noise,
+            rng=proposal_rng(history.seed, history.number),
+        )
+        expected = replace(history, quality=model.predict(history.X).mean)
+        return observed_best(self.settle(goal, history), expected)
 
 
-def _proposal(space: Space, row: Array, origin: Origin, handover=None) -> Proposal:
+def _proposal(
+    space: Space, row: Array, origin: Origin, handover: Mapping[str, Any] | None = None
+) -> Proposal:
     return Proposal(space.decode(row[None, :])[0], origin, handover or {})
 
 
-def spread(best: Array, count: int) -> Array:
+def spread(best: NDArray[np.intp], count: int) -> NDArray[np.intp]:
     """At most `count` of n trials, in order: a quarter the best, a quarter the latest, the rest
     spread evenly over the others. `best` (n,) are indices, best first."""
     n = len(best)

@@ -110,6 +110,7 @@ class RandomSearch:
 
 def observed_best(goal: Goal, history: History) -> Prediction:
     """The finished trial with the highest utility, expected to do again what it did."""
-    index = int(np.argmax(goal.utility(history.quality, history.cost)))
+    utility = goal.utility(history.quality, history.cost)
+    index = int(np.argmax(np.where(np.isnan(utility), -math.inf, utility)))  # NaN: cost unknown
     cost = float(history.cost[index])
     return Prediction(index, float(history.quality[index]), None if math.isnan(cost) else cost)

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tradewind.goals import Goal, Tradeoff
+from tradewind.goals import Goal
 from tradewind.history import History
 from tradewind.surrogates.surrogate import Predictor, Surrogate
 from tradewind.tradeoff import Incumbent
-from tradewind.transforms import Clip, Identity, LogError, Standardize, log_ratio
+from tradewind.transforms import Clip, Identity, LogError, Standardize
 from tradewind.types import Array, Columns, Normal
 
 
@@ -39,7 +39,7 @@ class Models:
     """Fitted models, in the units in which they are scored.
 
     `quality` predicts standardized quality; one of its units is `unit` of natural quality.
-    `cost` predicts log(c / reference) or σ, or is None where the goal ignores cost."""
+    `cost` predicts log(c / reference) or σ; None where nobody asks for it."""
 
     quality: Predictor
     cost: Predictor | None
@@ -50,59 +50,73 @@ class Models:
 
 def fit_models(
     surrogate: Surrogate,
+    cost_surrogate: Surrogate,
     goal: Goal,
     history: History,
     *,
     output: Output,
     log_cost: bool,
+    with_cost: bool,
     columns: Columns,
     rng: np.random.Generator,
 ) -> Models:
-    """Models of the finished and failed trials, conditioned on the pending ones."""
-    start = history.handover
-    X = np.vstack([history.X, history.failed])
-    worst = np.full(len(history.failed), history.quality.min())  # what a failure is believed to be
-    y = np.concatenate([history.quality, worst])
-    noise = np.concatenate([history.noise, np.zeros(len(worst))])
+    """Models of the finished and failed trials, conditioned on the pending ones.
+
+    `with_cost` models the cost although the goal ignores it."""
     transform = output.transform(history.quality)
-    t = transform.forward(y)
-    scale = Standardize.of(t)
-    quality = surrogate.fit(
-        X,
-        scale.forward(t),
-        columns=columns,
-        noise=np.square(np.sqrt(noise) * transform.slope(y) / scale.scale),
-        start=start.get("quality"),
-        rng=rng,
-    )
+    scale, quality = _fit_quality(surrogate, history, transform, columns, rng)
     handover = {"quality": dict(quality.handover)}
     believed = quality.condition(history.pending)
+    known = np.isfinite(history.cost)
+    cost = None
+    if goal.needs_cost or (with_cost and known.any()):
+        cost = cost_surrogate.fit(
+            history.X[known],
+            goal.cost_scale(history.cost[known], log=log_cost),
+            columns=columns,
+            start=history.handover.get("cost"),
+            rng=rng,
+        )
+        handover["cost"] = dict(cost.handover)
     if not goal.needs_cost:
         best = float(scale.forward(transform.forward(history.quality)).max())
-        return Models(believed, None, Incumbent(best, best, 0.0), scale.scale, handover)
-    assert isinstance(goal, Tradeoff) and goal.reference is not None
-    if output is Output.LOG_ERROR:
+        return Models(believed, cost, Incumbent(best, best, 0.0), scale.scale, handover)
+    if isinstance(transform, LogError):
         natural = Standardize.of(history.quality)
         believed = _Natural(believed, scale, transform, natural)
         scale = natural
-    known = np.isfinite(history.cost)
-    cost = surrogate.fit(
-        history.X[known],
-        log_ratio(history.cost[known], goal.reference)
-        if log_cost
-        else goal.sigma(history.cost[known]),
-        columns=columns,
-        start=start.get("cost"),
-        rng=rng,
-    )
-    handover["cost"] = dict(cost.handover)
     utility = goal.utility(history.quality[known], history.cost[known])
     incumbent = Incumbent(
         score=float(scale.forward(utility).max()),
         quality=float(scale.forward(history.quality).max()),
-        sigma=float(goal.sigma(history.cost[known]).min()),
+        sigma=float(goal.cost_scale(history.cost[known], log=False).min()),
     )
     return Models(believed, cost, incumbent, scale.scale, handover)
+
+
+def _fit_quality(
+    surrogate: Surrogate,
+    history: History,
+    transform: Clip | LogError | Identity,
+    columns: Columns,
+    rng: np.random.Generator,
+) -> tuple[Standardize, Predictor]:
+    """The scale of transformed quality, and its model in that scale. A failed trial is believed
+    to be as bad as the worst finished one."""
+    X = np.vstack([history.X, history.failed])
+    y = np.concatenate([history.quality, np.full(len(history.failed), history.quality.min())])
+    noise = np.concatenate([history.noise, np.zeros(len(history.failed))])
+    t = transform.forward(y)
+    scale = Standardize.of(t)
+    predictor = surrogate.fit(
+        X,
+        scale.forward(t),
+        columns=columns,
+        noise=np.square(np.sqrt(noise) * transform.slope(y) / scale.scale),
+        start=history.handover.get("quality"),
+        rng=rng,
+    )
+    return scale, predictor
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,21 @@ from tradewind.acquisition import Acquisition, Partials
 from tradewind.goals import Goal
 from tradewind.strategies.models import Models
 from tradewind.surrogates.surrogate import Differentiable
-from tradewind.tradeoff import TradeoffRule
+from tradewind.tradeoff import TradeoffRule, per_cost
 from tradewind.types import Array, Normal
 
 
 @dataclass(frozen=True)
 class ModelScore:
-    """Snapped rows -> worth of trying them; −inf for rows that have been tried."""
+    """Snapped rows -> worth of trying them; −inf for rows that have been tried.
+
+    With `cost_power` p the worth, a logarithm, is that of improvement per cost^p."""
 
     models: Models
     goal: Goal
     acquisition: Acquisition
     rule: TradeoffRule
+    cost_power: float
     tried: frozenset[bytes]
 
     def __call__(self, X: Array) -> Array:
@@ -32,7 +35,7 @@ class ModelScore:
         return np.where(again, -np.inf, value)
 
     def _worth(self, quality: Normal, cost: Normal | None) -> Partials:
-        return self.goal.score(
+        worth = self.goal.score(
             quality,
             cost,
             incumbent=self.models.incumbent,
@@ -40,6 +43,7 @@ class ModelScore:
             rule=self.rule,
             unit=self.models.unit,
         )
+        return worth if cost is None else per_cost(worth, cost, self.cost_power)
 
 
 class SmoothModelScore(ModelScore):
@@ -54,9 +58,9 @@ class SmoothModelScore(ModelScore):
         assert isinstance(self.models.cost, Differentiable)
         cost, c_mean, c_std = self.models.cost.predict_gradient(X)
         worth = self._worth(quality, cost)
-        assert worth.by_cost_mean is not None and worth.by_cost_std is not None
         slope = _along(worth.by_mean, d_mean) + _along(worth.by_std, d_std)
-        slope += _along(worth.by_cost_mean, c_mean) + _along(worth.by_cost_std, c_std)
+        if worth.by_cost_mean is not None and worth.by_cost_std is not None:
+            slope += _along(worth.by_cost_mean, c_mean) + _along(worth.by_cost_std, c_std)
         return worth.value, slope
 
 
@@ -65,11 +69,18 @@ def _along(by: Array, gradient: Array) -> Array:
 
 
 def model_score(
-    models: Models, goal: Goal, acquisition: Acquisition, rule: TradeoffRule, tried: Array
+    models: Models,
+    goal: Goal,
+    acquisition: Acquisition,
+    rule: TradeoffRule,
+    *,
+    cost_power: float,
+    tried: Array,
 ) -> ModelScore:
     """The score, with a gradient if all models have one. `tried` (n, d) are snapped rows."""
     smooth = isinstance(models.quality, Differentiable) and (
         models.cost is None or isinstance(models.cost, Differentiable)
     )
     kind = SmoothModelScore if smooth else ModelScore
-    return kind(models, goal, acquisition, rule, frozenset(row.tobytes() for row in tried))
+    again = frozenset(row.tobytes() for row in tried)
+    return kind(models, goal, acquisition, rule, cost_power, again)

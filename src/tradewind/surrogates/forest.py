@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _Index = NDArray[np.intp]
 
 _INACTIVE = -1.0  # outside the unit interval: one split separates inactive from every value
-_CHUNK = 256  # rows walked together: 110 trees × 256 rows stay in the cache
+_CHUNK = 256  # rows walked together: 256 rows in 110 trees stay in the cache
 _LEAST_VARIANCE = 1e-12  # of standardized targets: acquisitions divide by the std
 
 
@@ -115,7 +115,7 @@ class Scale:
     @classmethod
     def of(cls, y: Array) -> Scale:
         """Targets must be standardized: scikit-learn stops splitting below a variance of 2e-16
-        and finds variances as E[y²] − E[y]², which loses everything when E[y]² is large."""
+        and finds variances as E[y²] - E[y]², which loses everything when E[y]² is large."""
         unit = float(np.abs(y).max()) or 1.0
         relative = y / unit
         mean, std = float(relative.mean()), float(relative.std())
@@ -129,8 +129,9 @@ def reliability(noise: Array, scale: Scale) -> Array:
     as the whole spread counts half. Noise that is equal everywhere changes nothing."""
     with np.errstate(over="ignore"):
         relative = np.sqrt(noise) / scale.unit / scale.std
-    weights: Array = 1.0 / (1.0 + np.minimum(relative, 1e3) ** 2)  # never quite nothing
-    return weights / weights.max()
+    share = 1.0 / (1.0 + np.minimum(relative, 1e3) ** 2)  # never quite nothing
+    weights: Array = share / share.max()
+    return weights
 
 
 def grow(
@@ -209,7 +210,7 @@ class PackedTrees:
         values = Z.ravel().astype(np.float64)
         row = np.tile(np.arange(0, m * k, k), len(self.root))
         slot = np.repeat(self.root, m)
-        # Seven NumPy calls a level for all trees × rows; `take` has half the overhead of [].
+        # Seven NumPy calls a level for all rows in all trees; `take` has half the overhead of [].
         for width in self.width:
             walking = slot[: width * m]
             value = values.take(self.feature.take(walking) + row[: width * m])

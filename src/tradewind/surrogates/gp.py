@@ -33,13 +33,15 @@ class GaussianProcess:
     """How to fit: the priors of the logarithms, all normal, and the effort.
 
     The length-scale prior is log ℓ ~ N(length_mean + ½ log d, length_std²) on the unit cube:
-    the distance between random points grows like √d, and so does the length-scale."""
+    the distance between random points grows like √d, and so does the length-scale. `apart` says
+    how inactive parameters are neutral (kernels.py)."""
 
     length_mean: float = 0.0
     length_std: float = 0.5
     noise_mean: float = -9.0  # of the log variance of ε, y standardized
     noise_std: float = 2.0
     amplitude_std: float = 1.0
+    apart: bool = False
     max_steps: int = 50
     fit_points: int = 300  # hyper-parameters are fitted to at most so many points, spread evenly
 
@@ -56,8 +58,8 @@ class GaussianProcess:
         """The posterior at the most probable hyper-parameters. `rng` is not used."""
         scale = Standardize.of(y)
         t = scale.forward(y)
-        known = np.zeros(len(y)) if noise is None else noise / scale.scale**2
-        embedding = Embedding.of(columns)
+        known = np.zeros(len(y)) if noise is None else noise / scale.scale / scale.scale
+        embedding = Embedding.of(columns, apart=self.apart)
         Z = embedding(X)
         rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), self.fit_points)).astype(int))
         fit = _Likelihood(self, Z[rows], t[rows], known[rows], embedding, columns.d)
@@ -204,21 +206,19 @@ class GPPredictor:
         V = k @ self.W.T
         normal = self._marginals(k, V)
         std = normal.std / self.scale.scale
-        m = len(self.embedding.numeric)
-        roots = self.roots[:m]
+        m = self.embedding.smooth
+        inward = self.embedding.slopes(X) * self.roots[:m]
         difference = features[:, None, :m] - self.features[:, :m]  # (q, n, m)
         slope *= 2.0 * self.amplitude
         toward = V @ self.W  # k K⁻¹
-        d_mean = np.einsum("qn,qnm->qm", slope * self.alpha, difference) * roots
-        d_variance = -2.0 * np.einsum("qn,qnm->qm", slope * toward, difference) * roots
-        d_std = d_variance / (2.0 * std[:, None])
-        return normal, self._columns(d_mean, X), self._columns(d_std, X)
-
-    def _columns(self, along: Array, X: Array) -> Array:
-        full = np.zeros(X.shape)
-        full[:, self.embedding.numeric] = along * self.scale.scale
-        full[np.isnan(X)] = 0.0
-        return full
+        d_mean = np.einsum("qn,qnm->qm", slope * self.alpha, difference) * inward
+        d_std = -np.einsum("qn,qnm->qm", slope * toward, difference) * inward / std[:, None]
+        d, unit = X.shape[1], self.scale.scale
+        return (
+            normal,
+            self.embedding.gather(d_mean, d) * unit,
+            self.embedding.gather(d_std, d) * unit,
+        )
 
     def condition(self, X: Array) -> GPPredictor:
         if not len(X):

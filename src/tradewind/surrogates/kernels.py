@@ -1,10 +1,12 @@
 """The covariance of the Gaussian process: Matérn-5/2 over an embedding of the mixed space.
 
-Numeric columns embed as themselves. A categorical column embeds as a one-hot block scaled so
-that two different categories are at squared distance 1: the exchangeable (Hamming) kernel. An
-inactive coordinate embeds at the centre of its range, so that it tells configurations of its own
-branch apart and is neutral everywhere else. Every parameter has one length-scale ℓ, hence one
-weight w = ℓ⁻² for all its embedded columns: r² = Σ_j w_j (z_j − z'_j)².
+Numeric columns embed as themselves, categorical ones as a one-hot block scaled so that two
+different categories are at squared distance 1: the exchangeable (Hamming) kernel. A numeric
+parameter that is inactive is neutral in one of two ways: at the centre of its range, so that
+branches resemble each other where their own parameters are in the middle; or *apart*, at the
+centre of an arc on which its values lie, equally far from all of them. (Quality is better modelled
+the first way and cost the second: see docs/decisions.) Every parameter has one length-scale ℓ,
+hence one weight w = ℓ⁻² for all its features: r² = Σ_q w_q (z_q − z'_q)².
 """
 
 from __future__ import annotations
@@ -18,34 +20,67 @@ from tradewind.types import Array, Columns
 
 _SQRT5 = float(np.sqrt(5.0))
 _CENTRE = 0.5
+_ARC = 2.0  # radians; with radius 1/_ARC, nearby values are as far apart as on the line
 
 
 @dataclass(frozen=True)
 class Embedding:
-    """Snapped rows (n, d) -> features (n, p); feature q belongs to parameter `owner[q]`."""
+    """Snapped rows (n, d) -> features (n, p): plain columns, the two coordinates of the arcs, and
+    one-hot blocks, in this order. Feature q belongs to parameter `owner[q]`."""
 
+    plain: NDArray[np.int64]
+    arcs: NDArray[np.int64]
+    categories: tuple[tuple[int, int], ...]  # (column, cells)
     owner: NDArray[np.int64]
-    numeric: NDArray[np.int64]  # the columns that embed as themselves, in order
-    categories: tuple[tuple[int, int], ...]  # (column, cells) of the one-hot blocks, in order
 
     @classmethod
-    def of(cls, columns: Columns) -> Embedding:
-        numeric = np.flatnonzero(~columns.categorical)
+    def of(cls, columns: Columns, *, apart: bool) -> Embedding:
+        bent = columns.conditional & apart
+        plain = np.flatnonzero(~columns.categorical & ~bent)
+        arcs = np.flatnonzero(~columns.categorical & bent)
         blocks = tuple((int(j), int(columns.cells[j])) for j in np.flatnonzero(columns.categorical))
-        owner = np.concatenate([numeric, *(np.full(k, j) for j, k in blocks)])
-        return cls(owner.astype(np.int64), numeric, blocks)
+        owner = np.concatenate([plain, arcs, arcs, *(np.full(k, j) for j, k in blocks)])
+        return cls(plain, arcs, blocks, owner.astype(np.int64))
+
+    @property
+    def smooth(self) -> int:
+        """How many features, counted from the first, vary smoothly with their parameter."""
+        return len(self.plain) + 2 * len(self.arcs)
 
     def __call__(self, X: Array) -> Array:
         Z = np.zeros((len(X), len(self.owner)))
-        m = len(self.numeric)
-        Z[:, :m] = X[:, self.numeric]
-        Z[:, :m][np.isnan(Z[:, :m])] = _CENTRE
+        a, b, m = len(self.plain), len(self.arcs), self.smooth
+        Z[:, :a] = X[:, self.plain]
+        Z[:, :a][np.isnan(Z[:, :a])] = _CENTRE
+        cos, sin = self._arcs(X)
+        Z[:, a : a + b], Z[:, a + b : m] = cos / _ARC, sin / _ARC
         for j, k in self.categories:
             active = np.flatnonzero(~np.isnan(X[:, j]))
             index = np.minimum((X[active, j] * k).astype(np.int64), k - 1)
             Z[active, m + index] = np.sqrt(0.5)
             m += k
         return Z
+
+    def slopes(self, X: Array) -> Array:
+        """The derivatives of the smooth features by their parameters, (n, smooth)."""
+        cos, sin = self._arcs(X)
+        active = ~np.isnan(X[:, self.plain])
+        return np.hstack([active.astype(float), -sin, cos])
+
+    def _arcs(self, X: Array) -> tuple[Array, Array]:
+        """Cosine and sine of the angle of each active value; both 0 where it is inactive."""
+        u = X[:, self.arcs]
+        active = ~np.isnan(u)
+        angle = _ARC * np.where(active, u, 0.0)
+        return np.where(active, np.cos(angle), 0.0), np.sin(angle)
+
+    def gather(self, along: Array, d: int) -> Array:
+        """Sum what belongs to the smooth features (n, smooth) over their parameters: (n, d)."""
+        a, b = len(self.plain), len(self.arcs)
+        full = np.zeros((len(along), d))
+        full[:, self.plain] = along[:, :a]
+        full[:, self.arcs] = along[:, a : a + b] + along[:, a + b :]
+        return full
 
 
 def squared_distances(A: Array, B: Array) -> Array:
