@@ -26,7 +26,7 @@ class LocalSearch:
     candidates: int = 500
     mutations: int = 60
     climbers: int = 5
-    steps: int = 20
+    steps: int = 10
     rounds: int = 2
 
     def maximize(
@@ -34,15 +34,14 @@ class LocalSearch:
     ) -> Array:
         fresh = space.sample(self.candidates, rng=rng)
         X = np.vstack([start, fresh, self._mutants(start, space, rng)])
-        f = score(X)
-        best = _Best(X, f)
-        X, f = _distinct(X, f, self.climbers)
-        for _ in range(self.rounds):
-            X, f = self._climb(score, space, X, f, rng)
-            best.see(X, f)
+        X, f = _distinct(X, score(X), self.climbers)
+        for i in range(self.rounds):  # a later round begins near the top already
+            X, f = self._climb(score, space, X, f, max(self.steps // (1 + i), 1), rng)
+            summit = f
             X, f = self._neighbours(score, space, X, f, rng)
-            best.see(X, f)
-        return np.asarray(best.row)
+            if not (f > summit).any():
+                break
+        return np.asarray(X[int(np.argmax(f))])
 
     def _mutants(self, start: Array, space: Space, rng: np.random.Generator) -> Array:
         """Each start with a few coordinates moved, by steps from 1e-3 to 0.3 of the range."""
@@ -60,24 +59,32 @@ class LocalSearch:
         return rows[space.allowed(rows)]
 
     def _climb(
-        self, score: Score, space: Space, X: Array, f: Array, rng: np.random.Generator
+        self,
+        score: Score,
+        space: Space,
+        X: Array,
+        f: Array,
+        steps: int,
+        rng: np.random.Generator,
     ) -> tuple[Array, Array]:
         if isinstance(score, SmoothScore):
             free = ~np.isnan(X) & ~space.columns.categorical & (space.columns.cells != 1)
-            rows = space.snap(ascend(score, X, free=free, steps=self.steps)[0])
+            rows = space.snap(ascend(score, X, free=free, steps=steps)[0])
             return _better(space, score, X, f, rows)
+        each = 2 * steps  # random steps, which find uphill less often than a gradient does
         for scale in (0.1, 0.03, 0.01):
-            rows = np.repeat(X, self.steps, axis=0)
+            rows = np.repeat(X, each, axis=0)
             moved = rng.random(rows.shape) < 0.5
             step = scale * rng.standard_normal(rows.shape)
             rows = space.snap(np.where(moved & ~space.columns.categorical, rows + step, rows))
-            X, f = _best_of_each(space, score, X, f, rows, self.steps)
+            X, f = _best_of_each(space, score, X, f, rows, each)
         return X, f
 
     def _neighbours(
         self, score: Score, space: Space, X: Array, f: Array, rng: np.random.Generator
     ) -> tuple[Array, Array]:
         """Try all single changes of finite columns, until none of them helps."""
+        X, f = X.copy(), f.copy()
         if not (space.columns.cells > 0).any():
             return X, f
         for _ in range(3):
@@ -96,19 +103,6 @@ class LocalSearch:
             if not improved:
                 break
         return X, f
-
-
-class _Best:
-    """The best row ever scored."""
-
-    def __init__(self, X: Array, f: Array) -> None:
-        i = int(np.argmax(f))
-        self.row, self.score = X[i].copy(), float(f[i])
-
-    def see(self, X: Array, f: Array) -> None:
-        i = int(np.argmax(f))
-        if f[i] > self.score:
-            self.row, self.score = X[i].copy(), float(f[i])
 
 
 def _distinct(X: Array, f: Array, count: int) -> tuple[Array, Array]:

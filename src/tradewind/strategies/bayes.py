@@ -34,11 +34,12 @@ _STARTS = 5  # the best trials, from which the maximizer may set out
 class Bayes:
     """Bayesian optimization in parts.
 
-    `cost_surrogate` models the cost, if it is to be another one than for quality; `rule` says how quality and cost combine under a `Tradeoff`; `output` what is done to quality
-    before it is modelled; `largest_reference` that a trade-off without a reference measures cost
-    by the largest seen so far instead of the largest of the design; `cost_power` p > 0 divides
-    the score by cost^p, so that the search prefers cheap trials whatever the goal; past
-    `max_points` finished trials the models are fitted to a subset."""
+    `cost_surrogate` models the cost, if it is to be another one than for quality; `rule` says how
+    quality and cost combine under a `Tradeoff`; `output` what is done to quality before it is
+    modelled; `largest_reference` that a trade-off without a reference measures cost by the largest
+    seen so far instead of the largest of the design; `cost_power` p > 0 divides the score by
+    cost^p, so that the search prefers cheap trials whatever the goal; past `max_points` finished
+    trials the models are fitted to a subset."""
 
     design: Design = field(default_factory=lambda: Design(4))
     surrogate: Surrogate = field(default_factory=GaussianProcess)

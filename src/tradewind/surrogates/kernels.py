@@ -52,8 +52,9 @@ class Embedding:
         a, b, m = len(self.plain), len(self.arcs), self.smooth
         Z[:, :a] = X[:, self.plain]
         Z[:, :a][np.isnan(Z[:, :a])] = _CENTRE
-        cos, sin = self._arcs(X)
-        Z[:, a : a + b], Z[:, a + b : m] = cos / _ARC, sin / _ARC
+        if b:
+            cos, sin = self._arcs(X)
+            Z[:, a : a + b], Z[:, a + b : m] = cos / _ARC, sin / _ARC
         for j, k in self.categories:
             active = np.flatnonzero(~np.isnan(X[:, j]))
             index = np.minimum((X[active, j] * k).astype(np.int64), k - 1)

@@ -1,0 +1,54 @@
+"""Run the arena in this environment, with two more optimizers than its own adapter names.
+
+    python benchmarks/arena_run.py ARENA --optimizer tradewind --task plain --problem all \\
+        --seed 0,1,2,3,4 --out results/tradewind.jsonl
+
+Everything after ARENA goes to the arena's run.py; `--problem all` stands for its public problems.
+The environment needs onnxruntime besides Tradewind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+
+def main() -> None:
+    arena = Path(sys.argv[1]).resolve()
+    sys.path.insert(0, str(arena))
+    import run
+    from optimizers import tradewind_
+
+    import tradewind as tw
+
+    class Wang2020WithImprovement(tradewind_.Wang2020):  # type: ignore[name-defined, misc]
+        """`recipes.wang2020` with the improvement of T in place of the published a_T."""
+
+        def _strategy(self, _: object) -> object:
+            return tw.recipes.wang2020(published=False)
+
+    class MipEgoIdentity(tradewind_.MipEgo):  # type: ignore[name-defined, misc]
+        """The arena tells −error, which is no accuracy: the forest on the value as it is."""
+
+        def _strategy(self, _: object) -> object:
+            return tw.recipes.mip_ego(loss="identity")
+
+    tradewind_.OPTIMIZERS["tradewind-wang2020-improvement"] = Wang2020WithImprovement
+    tradewind_.OPTIMIZERS["tradewind-mipego-identity"] = MipEgoIdentity
+    arguments = sys.argv[2:]
+    if "all" in arguments:
+        public = json.loads((arena / "public.json").read_text())
+        task = arguments[arguments.index("--task") + 1].split("@")[0]
+        chosen = ",".join(p for p, tasks in public.items() if task in tasks)
+        arguments[arguments.index("all")] = chosen
+    sys.argv = ["run.py", *arguments]
+    run.enter_venv = lambda optimizer: None  # this environment is the one to measure
+    run.main()
+
+
+if __name__ == "__main__":
+    main()
