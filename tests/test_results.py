@@ -120,6 +120,7 @@ def test_the_frame_of_a_new_study_has_its_columns() -> None:
         "cost",
         "train_size",
         "origin",
+        "error",
         "params_kernel",
         "params_degree",
         "params_train_size",

@@ -244,3 +244,58 @@ def test_values_and_costs_may_be_as_small_as_floats_can_be(name: str) -> None:
         value, price = EDGES[name](i)
         study.tell(study.ask(), value=value, cost=price)
     assert len({tuple(p.items()) for p in params(study)}) == 7
+
+
+# ---- improvement per power of cost ----
+
+
+def mean_cost(cost_power: float) -> float:
+    """Of what is proposed where there are equal peaks at 0, ½ and 1, the first of them cheap."""
+    study = run(
+        14,
+        strategy=Bayes(cost_power=cost_power),
+        value=lambda p: float(np.cos(4.0 * np.pi * p["x"])),
+        price=lambda p: 0.01 + p["x"] ** 2,
+        space=LINE,
+    )
+    return float(np.mean([t.cost for t in study.trials if t.origin is Origin.MODEL]))
+
+
+def test_improvement_per_cost_prefers_cheap_trials() -> None:
+    assert mean_cost(1.0) < 0.5 * mean_cost(0.0)
+
+
+def test_improvement_per_cost_without_any_cost_is_plain_improvement() -> None:
+    def proposals(power: float) -> list[Any]:
+        study = tw.create_study(LINE, strategy=Bayes(cost_power=power), seed=0)
+        for _ in range(7):
+            trial = study.ask()
+            study.tell(trial, trial.params["x"])
+        return params(study)
+
+    assert proposals(0.5) == proposals(0.0)
+
+
+@pytest.mark.parametrize("power", [-1.0, float("nan"), float("inf")])
+def test_a_power_of_cost_is_finite_and_not_negative(power: float) -> None:
+    with pytest.raises(ValueError, match="cost_power ≥ 0"):
+        Bayes(cost_power=power)
+
+
+def test_what_has_no_logarithm_cannot_be_divided_by_a_cost() -> None:
+    with pytest.raises(ValueError, match="log form"):
+        Bayes(cost_power=1.0, acquisition=UCB())
+
+
+# ---- noise ----
+
+
+def test_under_noise_the_recommendation_is_not_simply_the_luckiest_result() -> None:
+    study = tw.create_study(LINE, seed=0)
+    for i in range(12):
+        x = i / 11
+        study.add({"x": x}, folds=[v + 1.0 - x for v in (-0.01, 0.0, 0.01)])
+    study.add({"x": 0.95}, folds=[-2.0, 0.0, 6.0])  # the highest mean, and nothing to trust
+    assert study.best.params["x"] == 0.95
+    assert study.recommend().params["x"] < 0.2
+    assert study.recommend().value == pytest.approx(1.0, abs=0.1)

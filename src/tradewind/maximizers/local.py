@@ -71,8 +71,8 @@ class LocalSearch:
             free = ~np.isnan(X) & ~space.columns.categorical & (space.columns.cells != 1)
             rows = space.snap(ascend(score, X, free=free, steps=steps)[0])
             return _better(space, score, X, f, rows)
-        each = 2 * steps  # random steps, which find uphill less often than a gradient does
-        for scale in (0.1, 0.03, 0.01):
+        each = 4 * steps  # random steps, which find uphill less often than a gradient does
+        for scale in (0.3, 0.1, 0.03, 0.01, 0.003):
             rows = np.repeat(X, each, axis=0)
             moved = rng.random(rows.shape) < 0.5
             step = scale * rng.standard_normal(rows.shape)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradewind.surrogates.surrogate import Predictor
+from tradewind.transforms import Standardize
 from tradewind.types import Array, Columns, Normal
 
 if TYPE_CHECKING:
@@ -61,8 +62,10 @@ class RandomForest:
     ) -> Predictor:
         """The forest of y (n,) at snapped rows X (n, d). `start` is not used: trees grow anew."""
         design = Design.of(columns)
-        scale = Scale.of(y)
-        targets = (y / scale.unit - scale.mean) / scale.std
+        # Standardized, because scikit-learn stops splitting below a variance of 2e-16 and finds
+        # variances as E[y²] − E[y]², which loses everything when E[y]² is large.
+        scale = Standardize.of(y)
+        targets = scale.forward(y)
         weights = np.ones(len(y)) if noise is None else reliability(noise, scale)
         grown = grow(self, design(X), targets, weights=weights, rng=rng)
         return ForestPredictor(design, scale, PackedTrees.of(grown))
@@ -104,31 +107,13 @@ class Design:
         return Z.astype(np.float32)
 
 
-@dataclass(frozen=True)
-class Scale:
-    """y = unit · (mean + std · target): |y| / unit ≤ 1, so that squares cannot overflow."""
-
-    unit: float
-    mean: float
-    std: float
-
-    @classmethod
-    def of(cls, y: Array) -> Scale:
-        """Targets must be standardized: scikit-learn stops splitting below a variance of 2e-16
-        and finds variances as E[y²] - E[y]², which loses everything when E[y]² is large."""
-        unit = float(np.abs(y).max()) or 1.0
-        relative = y / unit
-        mean, std = float(relative.mean()), float(relative.std())
-        return cls(unit, mean, std if std > 1e-15 else 1.0)  # below that it is rounding
-
-
-def reliability(noise: Array, scale: Scale) -> Array:
+def reliability(noise: Array, scale: Standardize) -> Array:
     """The weight of each observation (n,): signal / (signal + noise), both variances.
 
     The spread of all y is the signal: beside an exact observation, one whose noise is as large
     as the whole spread counts half. Noise that is equal everywhere changes nothing."""
     with np.errstate(over="ignore"):
-        relative = np.sqrt(noise) / scale.unit / scale.std
+        relative = np.sqrt(noise) / scale.scale
     share = 1.0 / (1.0 + np.minimum(relative, 1e3) ** 2)  # never quite nothing
     weights: Array = share / share.max()
     return weights
@@ -292,7 +277,7 @@ class ForestPredictor:
     """
 
     design: Design
-    scale: Scale
+    scale: Standardize
     trees: PackedTrees
     told: Told | None = None
 
@@ -307,8 +292,7 @@ class ForestPredictor:
         if self.told is not None:
             variance = variance - self.told.explained(votes)
         std = np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
-        s = self.scale
-        return Normal(s.unit * (s.mean + s.std * votes.mean), s.unit * (s.std * std))
+        return self.scale.natural(Normal(votes.mean, std))
 
     def condition(self, X: Array) -> Predictor:
         """The forest that is sure of its mean at rows (p, d) too."""

@@ -199,7 +199,7 @@ class GPPredictor:
         mean = self.constant + k @ self.alpha
         variance = self.amplitude - np.einsum("ij,ij->i", V, V)
         std = np.sqrt(np.maximum(variance, 1e-10 * self.amplitude))
-        return Normal(self.scale.inverse(mean), std * self.scale.scale)
+        return self.scale.natural(Normal(mean, std))
 
     def predict_gradient(self, X: Array) -> tuple[Normal, Array, Array]:
         k, slope, features = self._cross(X)
