@@ -233,3 +233,30 @@ def test_the_stream_of_a_proposal_depends_on_seed_and_number_alone() -> None:
 
 def test_seeds_beyond_64_bits_work() -> None:
     assert trial_seed(2**200, 3) != trial_seed(2**200 + 1, 3)
+
+
+def folds_of(*rows: list[float]) -> History:
+    events: list[Event] = []
+    for number, folds in enumerate(rows):
+        events += [Claimed(number), proposed(number), finished(number, 0.5, 1.0, tuple(folds))]
+    return history(*events)
+
+
+def test_folds_that_are_harder_for_every_trial_are_no_noise() -> None:
+    hard = np.array([0.0, -0.3, 0.2])
+    noise = folds_of(*[(0.1 * i + hard).tolist() for i in range(5)]).noise
+    assert noise == pytest.approx(np.zeros(5), abs=1e-20)
+
+
+def test_what_is_left_of_the_spread_beside_hard_folds_is_noise() -> None:
+    rng = np.random.default_rng(0)
+    hard = rng.normal(0.0, 1.0, 5)
+    rows = [(i + hard + rng.normal(0.0, 0.1, 5)).tolist() for i in range(200)]
+    assert folds_of(*rows).noise.mean() == pytest.approx(0.1**2 / 5, rel=0.15)
+
+
+def test_trials_with_other_numbers_of_folds_are_compared_among_themselves() -> None:
+    hard = [0.0, -0.3, 0.2]
+    noise = folds_of(hard, hard, hard, [0.1, 0.3]).noise
+    assert noise[:3] == pytest.approx(np.zeros(3), abs=1e-20)
+    assert noise[3] == pytest.approx(np.var([0.1, 0.3], ddof=1) / 2)

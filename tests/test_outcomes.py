@@ -337,3 +337,21 @@ def test_an_objective_may_take_its_params_apart() -> None:
 
 def test_a_told_outcome_without_a_cost_has_none() -> None:
     assert outcome({"value": 1.0}, default_cost=None) == Outcome(1.0, None, ())
+
+
+def test_a_timer_inside_another_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter(range(100))
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(ticks)))
+
+    def objective(run: Run) -> float:
+        with run.timer(), run.timer():
+            return 0.5
+
+    done = evaluate(objective, TRIAL)
+    assert done.cost == 2.0  # two readings by the inner timer, within those of the outer one
+
+
+def test_an_inactive_parameter_is_named_with_those_that_are_active() -> None:
+    failure = evaluate(lambda run: run.params["degree"], TRIAL)
+    assert isinstance(failure, Failure)
+    assert "'degree' is not active in this trial, which has" in failure.error

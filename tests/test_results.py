@@ -118,6 +118,7 @@ def test_the_frame_of_a_new_study_has_its_columns() -> None:
         "state",
         "value",
         "cost",
+        "score",
         "train_size",
         "origin",
         "error",

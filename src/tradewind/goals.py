@@ -24,6 +24,11 @@ class Goal(Protocol):
     @property
     def needs_cost(self) -> bool: ...
 
+    @property
+    def open(self) -> bool:
+        """Whether something is still left to the data."""
+        ...
+
     def settle(self, costs: Array) -> Goal: ...
 
     def cost_scale(self, cost: Array, *, log: bool) -> Array:
@@ -54,6 +59,7 @@ class Quality:
     """The best quality, whatever it costs."""
 
     needs_cost = False
+    open = False
 
     def settle(self, costs: Array) -> Quality:
         return self
@@ -106,6 +112,10 @@ class Tradeoff:
     @property
     def needs_cost(self) -> bool:
         return self.alpha > 0
+
+    @property
+    def open(self) -> bool:
+        return self.needs_cost and self.reference is None
 
     def settle(self, costs: Array) -> Tradeoff:
         """With the largest of `costs` as the reference, if it has none yet."""

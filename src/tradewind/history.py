@@ -7,7 +7,7 @@ encoded once: a trial's configuration never changes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -142,7 +142,7 @@ class Record:
             X=self._stack(finished),
             quality=self.sign * np.array([t.value for t in finished], dtype=float),
             cost=np.array([np.nan if t.cost is None else t.cost for t in finished], dtype=float),
-            noise=np.array([_variance(t.folds) for t in finished], dtype=float),
+            noise=fold_noise([t.folds for t in finished]),
             failed=self._stack([t for t in trials if t.state is State.FAILED]),
             pending=self._stack([t for t in trials if t.state is State.RUNNING]),
             designed=sum(t.origin is Origin.DESIGN for t in trials),
@@ -156,10 +156,24 @@ class Record:
         return np.stack([self._rows[t.number] for t in trials])
 
 
-def _variance(folds: tuple[float, ...]) -> float:
-    """The squared standard error of a mean over folds; 0 where it is unknown."""
-    largest = max(map(abs, folds), default=0.0)
-    if len(folds) < 2 or largest == 0.0:
-        return 0.0
-    relative = float(np.var(np.array(folds) / largest, ddof=1)) / len(folds)
-    return min(relative * largest * largest, sys.float_info.max)  # folds may be as large as 1e300
+def fold_noise(folds: Sequence[tuple[float, ...]]) -> Array:
+    """The squared standard error of each mean over folds (n,); 0 where it is unknown.
+
+    Folds that all trials share differ in how hard they are, which says nothing about the trials:
+    among three or more trials with equally many folds, the median deviation of each fold from its
+    trial's mean is taken out first."""
+    noise = np.zeros(len(folds))
+    counts = np.array([len(f) for f in folds])
+    for k in set(counts[counts > 1].tolist()):
+        alike = counts == k
+        F = np.array([f for f in folds if len(f) == k])
+        largest = max(float(np.abs(F).max()), sys.float_info.min)
+        F = F / largest  # folds may be as large as 1e300
+        F = F - F.mean(axis=1, keepdims=True)
+        shrunk = 1.0
+        if len(F) > 2:
+            F = F - np.median(F, axis=0)
+            shrunk = len(F) / (len(F) - 1)
+        error = np.sqrt(shrunk * F.var(axis=1, ddof=1) / k) * largest
+        noise[alike] = np.square(np.minimum(error, 1e150))
+    return noise

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from tradewind.types import Trial
+
+_logger = logging.getLogger("tradewind")
 
 
 class Progress:
@@ -32,6 +35,12 @@ class Progress:
 
     def update(self, trial: Trial, best: Callable[[], Trial]) -> None:
         """Count a trial that is done; `best` is called only where it is shown."""
+        if trial.error:
+            line = f"trial {trial.number} failed: {trial.error.strip().rsplit(chr(10), 1)[-1]}"
+            if self._bar is None:
+                _logger.warning(line)
+            else:
+                self._bar.write(line, file=sys.stderr)
         if self._bar is None:
             return
         if trial.finished:

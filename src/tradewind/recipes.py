@@ -17,7 +17,11 @@ from tradewind.tradeoff import Improvement, Published
 
 def auto() -> Bayes:
     """What measured best (benchmarks/README.md)."""
-    return Bayes(surrogate=GaussianProcess(), cost_surrogate=GaussianProcess(apart=True))
+    return Bayes(
+        surrogate=GaussianProcess(),
+        cost_surrogate=GaussianProcess(apart=True),
+        reference_points=10,
+    )
 
 
 def random_search() -> RandomSearch:

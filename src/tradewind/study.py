@@ -113,8 +113,8 @@ class Study:
     def optimize(
         self,
         objective: Objective,
-        *,
         n_trials: int | None = None,
+        *,
         timeout: float | None = None,
         max_cost: float | None = None,
         catch: type[BaseException] | tuple[type[BaseException], ...] = Exception,
@@ -135,10 +135,11 @@ class Study:
         caught, called = _exceptions(catch), _functions(callbacks)
         stops = self._stops
         with Progress(limits.n_trials, show=show_progress) as progress:
+            warned = False
 
             def on_done(trial: Trial) -> None:
-                if trial.error:
-                    _logger.warning("trial %d failed: %s", trial.number, _last_line(trial.error))
+                nonlocal warned
+                warned = warned or self._beyond_reference(trial)
                 progress.update(trial, lambda: self.best)
                 for callback in called:
                     callback(self, trial)
@@ -151,6 +152,22 @@ class Study:
                 stopped=lambda: self._stops > stops,
                 on_done=on_done,
             )
+
+    def _beyond_reference(self, trial: Trial) -> bool:
+        """Say so if a trial costs more than a reference that the user never saw."""
+        if not self._driver.goal.open or trial.cost is None:
+            return False
+        reference = getattr(self.goal, "reference", None)
+        if reference is None or trial.cost <= reference:
+            return False
+        _logger.warning(
+            "trial %d cost %.3g, but all costs above %.3g, the largest of the initial design, "
+            "count the same: give the goal a reference to say what is too much",
+            trial.number,
+            trial.cost,
+            reference,
+        )
+        return True
 
     def stop(self) -> None:
         """Let `optimize` end after the trials that are running; for objectives and callbacks.
@@ -259,17 +276,23 @@ class Study:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """All trials as a pandas data frame, one row each."""
+        """All trials as a pandas data frame, one row each; `score` is what the goal maximizes."""
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError("to_frame needs pandas: pip install 'tradewind[pandas]'") from error
-        trials = self.trials
+        trials, history = self._driver.state()
+        goal = self._settled(self._driver.goal, history)
+        score = np.full(len(trials), np.nan)
+        score[[t.finished for t in trials]] = (
+            goal.utility(history.quality, history.cost) if len(history.X) else []
+        )
         columns = {
             "number": pd.Series([t.number for t in trials], dtype=int),
             "state": pd.Series([t.state.value for t in trials], dtype=str),
             "value": pd.Series([t.value for t in trials], dtype=float),
             "cost": pd.Series([t.cost for t in trials], dtype=float),
+            "score": pd.Series(score, dtype=float),
             "train_size": pd.Series([t.train_size for t in trials], dtype=float),
             "origin": pd.Series([t.origin.value for t in trials], dtype=str),
             "error": [t.error for t in trials],
@@ -321,10 +344,6 @@ def _strategy(strategy: Strategy | str) -> Strategy:
 def _offers(thing: object, *methods: str) -> bool:
     """Whether it is an object with these methods; a class is not, though it has them too."""
     return not isinstance(thing, type) and all(callable(getattr(thing, m, None)) for m in methods)
-
-
-def _last_line(error: str) -> str:
-    return error.strip().rsplit("\n", 1)[-1]
 
 
 def _seed(seed: int | None) -> int:

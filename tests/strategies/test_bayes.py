@@ -299,3 +299,48 @@ def test_under_noise_the_recommendation_is_not_simply_the_luckiest_result() -> N
     assert study.best.params["x"] == 0.95
     assert study.recommend().params["x"] < 0.2
     assert study.recommend().value == pytest.approx(1.0, abs=0.1)
+
+
+# ---- parts that are none ----
+
+
+@pytest.mark.parametrize(
+    "part", ["design", "surrogate", "cost_surrogate", "acquisition", "rule", "maximizer", "output"]
+)
+def test_what_is_no_part_is_refused_when_the_strategy_is_made(part: str) -> None:
+    with pytest.raises(TypeError, match=part):
+        Bayes(**{part: "auto"})  # type: ignore[arg-type]
+
+
+def test_a_class_in_place_of_an_object_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"acquisition must be an object.*write EI\(\)"):
+        Bayes(acquisition=EI)  # type: ignore[arg-type]
+
+
+def test_too_few_points_to_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="max_points ≥ 4"):
+        Bayes(max_points=0)
+
+
+# ---- a reference that the design has to find ----
+
+
+def test_a_goal_without_a_reference_gets_a_larger_design() -> None:
+    def designed(goal: tw.Tradeoff) -> int:
+        study = run(12, strategy=recipes.auto(), goal=goal)
+        return sum(t.origin is Origin.DESIGN for t in study.trials)
+
+    assert designed(tw.Tradeoff(alpha=0.1)) == 10
+    assert designed(tw.Tradeoff(alpha=0.1, reference=1.0)) == 4
+
+
+def test_a_trial_dearer_than_a_reference_nobody_gave_is_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    study = tw.create_study(LINE, goal=tw.Tradeoff(alpha=0.1), seed=0)
+    costs = iter([1.0] * 10 + [5.0, 6.0])
+    study.optimize(lambda t: {"value": t.params["x"], "cost": next(costs)}, 12)
+    assert [r.message for r in caplog.records] == [
+        "trial 10 cost 5, but all costs above 1, the largest of the initial design, count the "
+        "same: give the goal a reference to say what is too much"
+    ]

@@ -85,10 +85,14 @@ def test_a_design_has_at_least_one_point(size: Any) -> None:
         Design(size)
 
 
-@pytest.mark.parametrize("sampling", ["sobol", None])
+@pytest.mark.parametrize("sampling", [None, "halton", 3])
 def test_a_sampling_is_one_of_the_list(sampling: Any) -> None:
-    with pytest.raises(TypeError, match="sampling is one of"):
-        Design(8, sampling)
+    with pytest.raises(ValueError, match="'sobol', 'latin', 'random', but got"):
+        Design(4, sampling)
+
+
+def test_a_sampling_may_be_named_by_its_word() -> None:
+    assert Design(4, "latin") == Design(4, Sampling.LATIN)
 
 
 # ---- Sobol, Latin, random ----

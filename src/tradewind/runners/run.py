@@ -19,15 +19,23 @@ _KEYS = ("value", "cost", "folds")
 _LONGEST = 200  # characters of a value that an error message shows
 
 
+class Params(Config):
+    """The active parameters of a trial; asking for another one says what there is."""
+
+    def __missing__(self, name: object) -> Any:
+        raise KeyError(f"{name!r} is not active in this trial, which has {', '.join(self)}")
+
+
 class Run:
     """A trial while it runs: what an objective sees of it."""
 
     def __init__(self, trial: Trial) -> None:
-        self.params: Config = dict(trial.params)
+        self.params: Config = Params(trial.params)
         self.number = trial.number
         self.seed = trial.seed
         self.train_size = trial.train_size
         self.timed: float | None = None
+        self._timers = 0
 
     def __repr__(self) -> str:
         return f"Run(number={self.number}, params={self.params})"
@@ -36,10 +44,13 @@ class Run:
     def timer(self) -> Iterator[None]:
         """Only the time spent inside counts as the cost; several uses add up."""
         begin = time.perf_counter()
+        self._timers += 1
         try:
             yield
         finally:
-            self.timed = (self.timed or 0.0) + time.perf_counter() - begin
+            self._timers -= 1
+            if not self._timers:  # a timer inside another is part of it
+                self.timed = (self.timed or 0.0) + time.perf_counter() - begin
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,11 @@ def outcome(answer: Any, *, default_cost: float | None) -> Outcome:
         raise OutcomeError(
             'a number or {"value": ..., "cost": ...} must be returned, but got None: '
             "does the objective end with a return?"
+        )
+    if isinstance(answer, (tuple, list)):
+        raise OutcomeError(
+            f"value must be a finite number, but got {_shown(answer)}: "
+            'return {"value": ..., "cost": ...} or {"folds": [...]}'
         )
     if not isinstance(answer, Mapping):
         return Outcome(_finite("value", answer), _cost(default_cost))

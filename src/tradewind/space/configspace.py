@@ -26,8 +26,10 @@ _Clause = dict[str, Condition]  # conditions on several parameters that must all
 
 
 def from_configspace(source: str | PathLike[str] | Mapping[str, Any]) -> Space:
-    """A space from a ConfigSpace JSON file (a path) or its parsed content (a mapping)."""
-    if isinstance(source, (str, PathLike)):
+    """A space from a ConfigSpace JSON file (a path), its text or its parsed content."""
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        source = parsed(source.encode(), "a ConfigSpace file")
+    elif isinstance(source, (str, PathLike)):
         source = parsed(Path(source).read_bytes(), "a ConfigSpace file")
     data = mapping(source, "a ConfigSpace file")
     kinds: dict[str, _Kind] = {}

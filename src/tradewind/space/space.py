@@ -328,7 +328,7 @@ class Space(Mapping[str, Parameter]):
 
     @classmethod
     def from_configspace(cls, source: Any) -> Space:
-        """A space from a ConfigSpace JSON file (a path) or its parsed content (a dict)."""
+        """A space from a ConfigSpace JSON file (a path), its text or its parsed content."""
         from tradewind.space.formats import from_configspace
 
         return from_configspace(source)

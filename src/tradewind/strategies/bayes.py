@@ -39,7 +39,8 @@ class Bayes:
     modelled; `largest_reference` that a trade-off without a reference measures cost by the largest
     seen so far instead of the largest of the design; `cost_power` p > 0 divides the score by
     cost^p, so that the search prefers cheap trials whatever the goal; past `max_points` finished
-    trials the models are fitted to a subset."""
+    trials the models are fitted to a subset. The design has at least `reference_points` points
+    where it has to find the reference cost of the goal."""
 
     design: Design = field(default_factory=lambda: Design(4))
     surrogate: Surrogate = field(default_factory=GaussianProcess)
@@ -51,8 +52,19 @@ class Bayes:
     largest_reference: bool = False
     cost_power: float = 0.0
     max_points: int = 1000
+    reference_points: int = 0
 
     def __post_init__(self) -> None:
+        _check_part("design", self.design, "points")
+        _check_part("surrogate", self.surrogate, "fit")
+        _check_part("cost_surrogate", self.cost_surrogate or self.surrogate, "fit")
+        _check_part("acquisition", self.acquisition, "partials")
+        _check_part("rule", self.rule, "partials")
+        _check_part("maximizer", self.maximizer, "maximize")
+        if not isinstance(self.output, Output):
+            raise TypeError(f"output is one of {[str(o) for o in Output]}, but got {self.output!r}")
+        if isinstance(self.max_points, bool) or not self.max_points >= 4:
+            raise ValueError(f"`max_points ≥ 4` must hold, but got {self.max_points!r}")
         if not 0 <= self.cost_power < np.inf:
             raise ValueError(f"`cost_power ≥ 0` must hold, but got {self.cost_power!r}")
         if self.cost_power and (isinstance(self.acquisition, UCB) or not self.rule.log_cost):
@@ -66,8 +78,11 @@ class Bayes:
         self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
     ) -> Proposal:
         tried = history.evaluated
-        if len(tried) < self.design.size:
-            return _proposal(space, self.design.point(space, history, rng), Origin.DESIGN)
+        design = self.design
+        if goal.open and not self.largest_reference:
+            design = replace(design, size=max(design.size, self.reference_points))
+        if len(tried) < design.size:
+            return _proposal(space, design.point(space, history, rng), Origin.DESIGN)
         if not len(history.X):  # nothing but failures, or all still running
             return _proposal(space, fresh_point(space, history, rng), Origin.DESIGN)
         goal = self.settle(goal, history)
@@ -108,6 +123,13 @@ class Bayes:
         )
         expected = replace(history, quality=model.predict(history.X).mean)
         return observed_best(self.settle(goal, history), expected)
+
+
+def _check_part(name: str, part: object, method: str) -> None:
+    if isinstance(part, type):
+        raise TypeError(f"{name} must be an object, but got the class: write {part.__name__}()")
+    if not callable(getattr(part, method, None)):
+        raise TypeError(f"{name} must be an object with {method}(), but got {part!r}")
 
 
 def _proposal(

@@ -39,8 +39,11 @@ class Design:
     def __post_init__(self) -> None:
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
             raise ValueError(f"a design needs a size ≥ 1, but got {self.size!r}")
-        if not isinstance(self.sampling, Sampling):
-            raise TypeError(f"sampling is one of {list(Sampling)}, but got {self.sampling!r}")
+        try:
+            object.__setattr__(self, "sampling", Sampling(self.sampling))  # its value will do too
+        except ValueError:
+            names = ", ".join(repr(s.value) for s in Sampling)
+            raise ValueError(f"sampling is one of {names}, but got {self.sampling!r}") from None
 
     def points(self, space: Space, seed: int) -> Array:
         """All points, as snapped allowed rows (size, d)."""
