@@ -16,7 +16,7 @@ PACKAGE = Path(tradewind.__file__).parent
 
 # Lower may not know higher. A part is a module or folder directly under the package.
 LAYERS = (
-    {"types", "errors"},
+    {"types", "errors", "lock"},
     {"space", "subsets"},
     {"events"},
     {"runners", "log"},
@@ -34,7 +34,7 @@ RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
 # Runners and logs are used by the loop and above; the mathematics between knows nothing of them.
 SHELL = {"runners", "log"}
-SHELL_KNOWS = {"types", "errors", "events", "space", "subsets"}
+SHELL_KNOWS = {"types", "errors", "lock", "events", "space", "subsets"}
 SHELL_IS_KNOWN_FROM = RANK["loop"]
 
 HEAVY = ("matplotlib", "pandas", "scipy.stats", "sklearn", "torch", "tqdm")

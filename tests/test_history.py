@@ -24,7 +24,7 @@ SPACE = tw.Space(
 
 def proposed(number: int, x: float = 5.0, origin: Origin = Origin.DESIGN, **extra: object) -> Event:
     params = {"x": x, "kernel": "linear", "size": 0.5}
-    return Proposed(number, params, origin, seen=0, **extra)  # type: ignore[arg-type]
+    return Proposed(number, params, origin, **{"seen": 0, **extra})  # type: ignore[arg-type]
 
 
 def finished(number: int, value: float, cost: float | None = 1.0, folds=()) -> Event:
@@ -167,16 +167,22 @@ def test_folds_of_any_size_have_a_finite_noise(scale: float) -> None:
     assert np.isfinite(noise).all()
 
 
-def test_initial_are_the_trials_before_the_first_of_a_model() -> None:
+def test_initial_is_what_had_finished_when_a_model_first_proposed() -> None:
     origins = [Origin.ADDED, Origin.DESIGN, Origin.ENQUEUED, Origin.MODEL, Origin.DESIGN]
     events = [
         e
         for n, origin in enumerate(origins)
-        for e in (Claimed(n), proposed(n, float(n), origin), finished(n, 1.0))
+        for e in (Claimed(n), proposed(n, float(n), origin, seen=3 * n), finished(n, 1.0))
     ]
     h = history(*events)
     assert h.initial.tolist() == [True, True, True, False, False]
     assert h.designed == 2
+
+
+def test_a_design_trial_that_finishes_after_the_model_began_is_not_initial() -> None:
+    late = (Claimed(0), proposed(0), Claimed(1), proposed(1), finished(1, 1.0))
+    model = (Claimed(2), proposed(2, origin=Origin.MODEL, seen=5), finished(0, 1.0))
+    assert history(*late, *model).initial.tolist() == [False, True]
 
 
 def test_before_any_model_all_trials_are_initial() -> None:

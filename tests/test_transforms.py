@@ -15,7 +15,6 @@ from tradewind.transforms import (
     Identity,
     LogError,
     Standardize,
-    from_log_ratio,
     log_ratio,
 )
 from tradewind.types import Normal
@@ -214,7 +213,7 @@ def test_a_marginal_of_the_log_error_is_finite_however_uncertain(mean: float, st
     reference=st.sampled_from([1e-12, 1e-3, 1.0, 3600.0, 1e12]),
 )
 def test_the_log_ratio_of_a_cost_inverts(ratio: float, reference: float) -> None:
-    cost = from_log_ratio(np.array([ratio]), reference)
+    cost = reference * np.exp(np.array([ratio]))
     assert log_ratio(cost, reference)[0] == pytest.approx(ratio, rel=1e-12, abs=1e-12)
 
 

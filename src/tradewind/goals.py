@@ -65,7 +65,7 @@ class Quality:
         return self
 
     def cost_scale(self, cost: Array, *, log: bool) -> Array:
-        return log_ratio(cost, 1.0) if log else cost
+        return log_ratio(cost, max(float(cost.max()), 1e-300)) if log else cost
 
     def utility(self, quality: Array, cost: Array) -> Array:
         return quality
@@ -156,6 +156,11 @@ class Tradeoff:
         # a quality that is known to a billionth of alpha is known: finer, z would overflow
         known = Normal(quality.mean, np.maximum(quality.std, 1e-9 * alpha))
         return rule.partials(acquisition, known, cost, incumbent=incumbent, alpha=alpha)
+
+
+def best_of(utility: Array) -> int:
+    """The index of the highest utility, the first of equals; NaN, of an unknown cost, is lowest."""
+    return int(np.argmax(np.where(np.isnan(utility), -math.inf, utility)))
 
 
 def efficient(quality: Array, cost: Array) -> NDArray[np.int64]:

@@ -35,7 +35,7 @@ class History:
     failed: Array  # (f, d)
     pending: Array  # (p, d)
     designed: int  # trials that the initial design has made
-    initial: Mask  # (n,) finished trials that came before the first one chosen by a model
+    initial: Mask  # (n,) what had finished when a model first proposed
     handover: Mapping[str, Any]  # of the latest proposal that has one
 
     @property
@@ -84,6 +84,8 @@ class Record:
         self.enqueued = 0
         self._rows: dict[int, Array] = {}
         self._handovers: dict[int, Mapping[str, Any]] = {}
+        self._finished_at: dict[int, int] = {}
+        self._modelled_at: int | None = None  # what the first proposal by a model had seen
 
     def apply(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -105,6 +107,7 @@ class Record:
                         cost=outcome.cost,
                         folds=outcome.folds,
                     )
+                    self._finished_at[number] = self.position
                 case Failed(number, error, cost):
                     self.trials[number] = replace(
                         self.trials[number], state=State.FAILED, error=error, cost=cost
@@ -122,6 +125,8 @@ class Record:
             train_size=float(size),  # type: ignore[arg-type]
         )
         self._rows[event.number] = self.space.encode([event.params])[0]
+        if event.origin is Origin.MODEL and self._modelled_at is None:
+            self._modelled_at = event.seen
         if event.handover:
             self._handovers[event.number] = event.handover
 
@@ -133,8 +138,7 @@ class Record:
         """What is known when trial `number` is proposed."""
         trials = self.in_order()
         finished = [t for t in trials if t.finished]
-        models = [t.number for t in trials if t.origin is Origin.MODEL]
-        first_model = models[0] if models else number
+        modelled_at = self.position if self._modelled_at is None else self._modelled_at
         latest = max(self._handovers, default=None)
         return History(
             seed=self.seed,
@@ -146,7 +150,9 @@ class Record:
             failed=self._stack([t for t in trials if t.state is State.FAILED]),
             pending=self._stack([t for t in trials if t.state is State.RUNNING]),
             designed=sum(t.origin is Origin.DESIGN for t in trials),
-            initial=np.array([t.number < first_model for t in finished], dtype=bool),
+            initial=np.array(
+                [self._finished_at[t.number] < modelled_at for t in finished], dtype=bool
+            ),
             handover={} if latest is None else self._handovers[latest],
         )
 

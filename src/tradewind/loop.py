@@ -18,9 +18,10 @@ from tradewind.errors import TrialError
 from tradewind.events import Claimed, Enqueued, Event, Failed, Finished, Proposed
 from tradewind.goals import Goal
 from tradewind.history import History, Record, proposal_rng, queue_rng
-from tradewind.log.memory import Conflict, Lock, Log
+from tradewind.lock import Lock
+from tradewind.log.log import Conflict, Log
 from tradewind.runners.run import Failure
-from tradewind.runners.serial import Runner
+from tradewind.runners.runner import Runner
 from tradewind.space import Space
 from tradewind.strategies.strategy import Strategy
 from tradewind.types import Origin, Outcome, State, Trial

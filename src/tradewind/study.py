@@ -16,7 +16,7 @@ import numpy as np
 
 from tradewind import recipes
 from tradewind.errors import NothingFinished, OutcomeError, TrialError
-from tradewind.goals import Goal, Quality, efficient
+from tradewind.goals import Goal, Quality, best_of, efficient
 from tradewind.history import History
 from tradewind.log.memory import MemoryLog
 from tradewind.loop import Driver, Limits, run
@@ -259,7 +259,7 @@ class Study:
         if _goal(goal).needs_cost and not np.isfinite(history.cost).any():
             raise NothingFinished(f"{goal} needs costs, but no finished trial has one")
         utility = self._settled(goal, history).utility(history.quality, history.cost)
-        return finished[int(np.argmax(np.where(np.isnan(utility), -math.inf, utility)))]
+        return finished[best_of(utility)]
 
     def frontier(self) -> list[Trial]:
         """The efficient trials, cheapest first: none of the others is both better and cheaper."""
@@ -311,15 +311,15 @@ class Study:
         return finished, history
 
     def _settled(self, goal: Goal, history: History) -> Goal:
-        """`goal` with a reference: its own, the study's, the strategy's choice, or any cost."""
+        """`goal` with a reference: its own, the study's, or the strategy's choice."""
         given = getattr(self._driver.goal, "reference", None)
         if given is not None:
             goal = goal.settle(np.array([given]))
-        return self.strategy.settle(goal, history).settle(history.cost)
+        return self.strategy.settle(goal, history)
 
 
 def _goal(goal: Goal) -> Goal:
-    if not _offers(goal, "score", "settle", "utility"):
+    if not _offers(goal, "cost_scale", "score", "settle", "utility"):
         raise TypeError(f"a goal such as Quality() or Tradeoff(alpha=0.3) is needed, got {goal!r}")
     return goal
 

@@ -123,8 +123,3 @@ def log_ratio(cost: Array, reference: float) -> Array:
     """log(cost / reference); a cost below 1e-9 of the reference counts as that."""
     ratio = np.log(np.maximum(cost, 5e-324)) - np.log(reference)  # cost / reference may overflow
     return np.asarray(np.maximum(ratio, np.log(1e-9)))
-
-
-def from_log_ratio(ratio: Array, reference: float) -> Array:
-    """The inverse of `log_ratio`."""
-    return reference * np.exp(ratio)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from tradewind.events import Claimed, Enqueued, Event, Failed, Finished, Proposed
-from tradewind.log.memory import Conflict, Log, MemoryLog
+from tradewind.log.log import Conflict, Log
+from tradewind.log.memory import MemoryLog
 from tradewind.types import Origin, Outcome
 
 LOGS: dict[str, Callable[[], Log]] = {

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tradewind.runners.run import Failure, Objective, Run
-from tradewind.runners.serial import Runner, SerialRunner
+from tradewind.runners.runner import Runner
+from tradewind.runners.serial import SerialRunner
 from tradewind.types import Origin, Outcome, State, Trial
 
 RUNNERS: dict[str, Callable[[Objective], Runner]] = {

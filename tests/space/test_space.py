@@ -679,3 +679,15 @@ def test_a_space_shows_how_it_was_made() -> None:
 
     space = Space(SVM, forbid=[{"kernel": "poly", "C": at_least(1)}])
     assert eval(repr(space), vars(tradewind.space)) == space
+
+
+def test_the_narrowest_condition_decides_what_is_drawn_for_a_parent() -> None:
+    space = Space(
+        {
+            "x": Int(1, 10**6),
+            "b": Int(1, 2, when={"x": at_least(2)}),
+            "a": Int(1, 2, when={"x": at_least(999_990)}),
+        }
+    )
+    config = space.complete({"a": 1, "b": 1}, rng=np.random.default_rng(0))
+    assert config["x"] >= 999_990

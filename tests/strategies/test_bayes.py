@@ -344,3 +344,60 @@ def test_a_trial_dearer_than_a_reference_nobody_gave_is_reported_once(
         "trial 10 cost 5, but all costs above 1, the largest of the initial design, count the "
         "same: give the goal a reference to say what is too much"
     ]
+
+
+# ---- what a review found ----
+
+
+def test_a_collapsed_trial_does_not_spoil_what_is_expected_of_the_others() -> None:
+    study = tw.create_study(LINE, seed=0)
+    rng = np.random.default_rng(0)
+    for i in range(20):
+        x = (i + 0.5) / 20
+        value = 1.0 - (x - 0.3) ** 2 if i < 19 else -1e6
+        study.add({"x": x}, folds=(value + 0.01 * rng.standard_normal(5)).tolist())
+    advice = study.recommend()
+    assert abs(advice.params["x"] - 0.3) < 0.15
+    assert advice.value == pytest.approx(1.0, abs=0.05)
+
+
+def test_folds_that_are_spread_beyond_all_bounds_are_survived() -> None:
+    study = tw.create_study(LINE, seed=0)
+    for i in range(5):
+        study.add({"x": i / 5}, i / 5, folds=[1e200, -1e200])
+    study.ask()
+
+
+def test_a_bad_but_cheap_winner_is_not_believed_to_be_better_than_it_is() -> None:
+    space = tw.Space({name: tw.Float(0, 1) for name in "abcd"})
+    study = tw.create_study(space, goal=tw.Tradeoff(1.0, reference=1.0), seed=0)
+
+    def objective(trial: Any) -> dict[str, float]:
+        p = trial.params
+        if p["a"] < 0.4:
+            return {"value": 0.3, "cost": 0.01}
+        return {"value": 0.9 - 0.1 * p["b"], "cost": 0.5 + 0.3 * p["c"]}
+
+    study.optimize(objective, 30)
+    collapsed = sum(t.params["a"] < 0.4 for t in study.trials)
+    assert collapsed < 15
+
+
+def test_costs_that_are_known_only_later_can_still_be_divided_by() -> None:
+    study = tw.create_study(
+        LINE, goal=tw.Tradeoff(alpha=0.0), strategy=Bayes(cost_power=0.5), seed=0
+    )
+    for i in range(5):
+        study.add({"x": i / 5}, i / 5)
+    study.tell(study.ask(), 0.5, cost=2.0)
+    study.ask()
+
+
+def test_a_space_that_is_mostly_forbidden_is_searched() -> None:
+    space = tw.Space(
+        {"a": tw.Int(1, 64), "b": tw.Int(1, 64), "c": tw.Float(0, 1)},
+        forbid=[{"a": tw.at_least(3)}, {"b": tw.at_least(3)}],
+    )
+    study = tw.create_study(space, seed=0)
+    study.optimize(lambda t: t.params["c"], 8)
+    assert all(t.finished and t.params["a"] < 3 for t in study.trials)

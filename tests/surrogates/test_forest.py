@@ -11,10 +11,10 @@ import pytest
 
 from tradewind.space import Bool, Categorical, Float, Int, Space
 from tradewind.surrogates.forest import (
-    Design,
     ForestPredictor,
     PackedTrees,
     RandomForest,
+    TreeColumns,
     Votes,
     covariance,
     grow,
@@ -32,7 +32,7 @@ SPACE = Space(
         "flag": Bool(when={"kind": ["b", "d"]}),
     }
 )
-DESIGN = Design.of(SPACE.columns)
+TREE_COLUMNS = TreeColumns.of(SPACE.columns)
 
 
 def rows(n: int, *, seed: int = 0) -> Array:
@@ -53,7 +53,7 @@ def fitted(forest: RandomForest, X: Array, y: Array, **options: Any) -> ForestPr
 
 def grown(forest: RandomForest, X: Array, y: Array, *, weights: Array | None = None) -> list[Any]:
     weights = np.ones(len(y)) if weights is None else weights
-    return grow(forest, DESIGN(X), y, weights=weights, rng=np.random.default_rng(3))
+    return grow(forest, TREE_COLUMNS(X), y, weights=weights, rng=np.random.default_rng(3))
 
 
 # ---- against references ----
@@ -64,8 +64,8 @@ def grown(forest: RandomForest, X: Array, y: Array, *, weights: Array | None = N
 def test_packed_trees_say_what_scikit_learn_says(n: int, leaf: int) -> None:
     X, Q = rows(n), rows(300, seed=1)
     trees = grown(RandomForest(trees=25, leaf=leaf), X, response(X))
-    votes = Votes.of(PackedTrees.of(trees), DESIGN(Q))
-    said = np.array([tree.predict(DESIGN(Q)) for tree in trees])
+    votes = Votes.of(PackedTrees.of(trees), TREE_COLUMNS(Q))
+    said = np.array([tree.predict(TREE_COLUMNS(Q)) for tree in trees])
     assert votes.mean == pytest.approx(said.mean(axis=0), rel=1e-12)
     assert np.sort(votes.mean + votes.deviation, axis=0) == pytest.approx(np.sort(said, axis=0))
 
@@ -76,8 +76,8 @@ def test_rows_on_a_threshold_go_where_scikit_learn_sends_them() -> None:
     cuts = [t.tree_.threshold[t.tree_.feature == 0] for t in trees]
     Q = np.repeat(rows(1, seed=1), sum(map(len, cuts)), axis=0)
     Q[:, 0] = np.concatenate(cuts)
-    said = np.array([tree.predict(DESIGN(Q)) for tree in trees])
-    assert Votes.of(PackedTrees.of(trees), DESIGN(Q)).mean == pytest.approx(said.mean(axis=0))
+    said = np.array([tree.predict(TREE_COLUMNS(Q)) for tree in trees])
+    assert Votes.of(PackedTrees.of(trees), TREE_COLUMNS(Q)).mean == pytest.approx(said.mean(axis=0))
 
 
 @pytest.mark.parametrize("leaf", [1, 4])
@@ -91,8 +91,8 @@ def test_the_variance_is_that_of_the_law_of_total_variance(leaf: int) -> None:
     counts = np.random.default_rng(3).multinomial(40, np.full(40, 1 / 40), size=20)
     means, within = np.empty((20, 30)), np.empty((20, 30))
     for t, tree in enumerate(grown(forest, X, targets)):
-        leaves = tree.apply(DESIGN(X))
-        for i, leaf_of_row in enumerate(tree.apply(DESIGN(Q))):
+        leaves = tree.apply(TREE_COLUMNS(X))
+        for i, leaf_of_row in enumerate(tree.apply(TREE_COLUMNS(Q))):
             inside = np.repeat(y, counts[t] * (leaves == leaf_of_row))
             means[t, i], within[t, i] = inside.mean(), inside.var()
     predicted = fitted(forest, X, y).predict(Q)
@@ -104,8 +104,8 @@ def test_the_variance_is_that_of_the_law_of_total_variance(leaf: int) -> None:
 def test_rows_walked_in_chunks_end_in_the_leaves_of_single_rows() -> None:
     X, Q = rows(60), rows(600, seed=1)
     trees = PackedTrees.of(grown(RandomForest(trees=25), X, response(X)))
-    together = trees.leaves(DESIGN(Q))
-    alone = [trees.leaves(DESIGN(Q[i : i + 1]))[:, 0] for i in range(600)]
+    together = trees.leaves(TREE_COLUMNS(Q))
+    alone = [trees.leaves(TREE_COLUMNS(Q[i : i + 1]))[:, 0] for i in range(600)]
     assert np.array_equal(together, np.stack(alone, axis=1))
 
 
@@ -113,7 +113,7 @@ def test_trees_of_one_leaf_are_walked_nowhere() -> None:
     X = rows(10)
     trees = PackedTrees.of(grown(RandomForest(trees=5), X, np.zeros(10)))
     assert trees.width == ()
-    assert np.array_equal(trees.leaves(DESIGN(X)), np.repeat(trees.root[:, None], 10, axis=1))
+    assert np.array_equal(trees.leaves(TREE_COLUMNS(X)), np.repeat(trees.root[:, None], 10, axis=1))
 
 
 # ---- columns ----
@@ -128,17 +128,17 @@ def test_one_split_isolates_a_category_wherever_it_is_listed() -> None:
 
 def test_design_rows_hold_numbers_first_and_then_an_indicator_a_category() -> None:
     X = SPACE.encode([{"x": 0.5, "z": 0.25, "k": 5, "kind": "b", "flag": True}])
-    assert DESIGN(X)[0].tolist() == [0.5, 0.25, 0.5, 0.75, 0.0, 1.0, 0.0, 0.0, 0.0]
+    assert TREE_COLUMNS(X)[0].tolist() == [0.5, 0.25, 0.5, 0.75, 0.0, 1.0, 0.0, 0.0, 0.0]
 
 
 def test_an_inactive_number_lies_outside_the_unit_interval() -> None:
     X = SPACE.encode([{"x": 0.5, "z": 0.25, "k": 5, "kind": "a"}])
-    assert DESIGN(X)[0, 3] == -1.0
+    assert TREE_COLUMNS(X)[0, 3] == -1.0
 
 
 def test_an_inactive_category_has_no_indicator() -> None:
     space = Space({"on": Bool(), "kind": Categorical(list("abc"), when={"on": True})})
-    design = Design.of(space.columns)
+    design = TreeColumns.of(space.columns)
     assert design(space.encode([{"on": False}]))[0].tolist() == [0.25, 0.0, 0.0, 0.0]
 
 
@@ -225,7 +225,7 @@ def test_noise_beyond_all_bounds_still_leaves_a_weight() -> None:
 def test_the_covariance_of_rows_with_themselves_has_their_variances(leaf: int) -> None:
     X, Q = rows(60), rows(20, seed=1)
     trees = PackedTrees.of(grown(RandomForest(leaf=leaf), X, response(X)))
-    votes = Votes.of(trees, DESIGN(Q))
+    votes = Votes.of(trees, TREE_COLUMNS(Q))
     K = covariance(votes, votes)
     assert np.diag(K) == pytest.approx(votes.variance)
     assert pytest.approx(K.T) == K
@@ -254,7 +254,7 @@ def test_rows_beside_a_pending_one_become_surer_than_rows_far_away() -> None:
 def test_a_conditioned_forest_has_the_variance_of_conditioned_normal_variables() -> None:
     X, P, Q = rows(60), rows(3, seed=1), rows(10, seed=2)
     predictor = fitted(RandomForest(leaf=3), X, response(X))
-    p, q = (Votes.of(predictor.trees, DESIGN(R)) for R in (P, Q))
+    p, q = (Votes.of(predictor.trees, TREE_COLUMNS(R)) for R in (P, Q))
     k, K = covariance(q, p), covariance(p, p)
     expected = q.variance - np.diag(k @ np.linalg.solve(K, k.T))
     std = predictor.condition(P).predict(Q).std / predictor.scale.scale

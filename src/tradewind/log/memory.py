@@ -1,46 +1,12 @@
-"""The seam of the event log, and the log that lives as long as its process."""
+"""The log that lives as long as its process."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from typing import Protocol
 
 from tradewind.events import Event
-
-
-class Conflict(Exception):
-    """An append expected a position that another writer had already taken."""
-
-
-class Log(Protocol):
-    """An append-only list of events. Positions count events from 0."""
-
-    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
-        """Append all or nothing and return the new length; with `expected`, only if the log has
-        exactly that length, else `Conflict`."""
-        ...
-
-    def read(self, after: int) -> Sequence[Event]:
-        """The events from position `after` on."""
-        ...
-
-
-class Lock:
-    """A lock that one thread may take several times. A copy of it, pickled or not, is a new one,
-    so that what has a lock can be copied."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *exc: object) -> None:
-        self._lock.release()
-
-    def __reduce__(self) -> tuple[type[Lock], tuple[()]]:
-        return Lock, ()
+from tradewind.lock import Lock
+from tradewind.log.log import Conflict
 
 
 class MemoryLog:

@@ -28,6 +28,11 @@ class Region:
         self._edges: Array = np.array([e for run in _intervals(parameter, condition) for e in run])
         self._low, self._high = float(self._edges[0]), float(self._edges[-1])
 
+    @property
+    def width(self) -> float:
+        """The share of the column that lies inside."""
+        return float((self._edges[1::2] - self._edges[::2]).sum())
+
     def contains(self, u: Array) -> Mask:
         """Which of the coordinates (n,) are inside; NaN is not.
 

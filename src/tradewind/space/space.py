@@ -138,7 +138,7 @@ class Space(Mapping[str, Parameter]):
             if name in drawn or self._why_inactive(name, drawn):
                 continue
             if name in wanted:
-                u = wanted[name][0].stretch(u)
+                u = min(wanted[name], key=lambda region: region.width).stretch(u)
             drawn[name] = self[name].from_unit(u)
         return drawn
 
@@ -224,7 +224,9 @@ class Space(Mapping[str, Parameter]):
         return allowed
 
     def sample(self, n: int, *, rng: np.random.Generator) -> Array:
-        """n allowed snapped rows, uniform on the cube."""
+        """n allowed snapped rows, uniform on the cube.
+
+        Where too few of them are allowed to find n, some are repeated."""
         X = self.snap(rng.random((n, len(self))))
         if not self._forbidden:
             return X
@@ -237,6 +239,9 @@ class Space(Mapping[str, Parameter]):
             drawn = drawn[self.allowed(drawn)][: len(bad)]
             X[bad[: len(drawn)]] = drawn
             bad = bad[len(drawn) :]
+        if len(bad) < n:
+            X[bad] = rng.choice(X[np.setdiff1d(np.arange(n), bad)], size=len(bad))
+            return X
         raise SpaceError(f"(nearly) every configuration is forbidden by {list(self.forbid)!r}")
 
     def grid(self) -> Array | None:

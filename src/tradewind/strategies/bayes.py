@@ -20,7 +20,7 @@ from tradewind.maximizers.local import LocalSearch
 from tradewind.maximizers.maximizer import Maximizer
 from tradewind.space import Space
 from tradewind.strategies.design import Design, fresh_point, observed_best
-from tradewind.strategies.models import Output, fit_models
+from tradewind.strategies.models import Output, expected_quality, fit_models
 from tradewind.strategies.score import model_score
 from tradewind.surrogates.gp import GaussianProcess
 from tradewind.surrogates.surrogate import Surrogate
@@ -71,8 +71,9 @@ class Bayes:
             raise ValueError("cost_power needs an acquisition with a log form: EI, PI or MGFI")
 
     def settle(self, goal: Goal, history: History) -> Goal:
-        seen = slice(None) if self.largest_reference else history.initial
-        return goal.settle(history.cost[seen])
+        if not self.largest_reference:
+            goal = goal.settle(history.cost[history.initial])
+        return goal.settle(history.cost)  # any cost is a better reference than none
 
     def propose(
         self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
@@ -92,7 +93,8 @@ class Bayes:
             self.surrogate,
             self.cost_surrogate or self.surrogate,
             goal,
-            history.take(spread(best, self.max_points)),
+            history,
+            rows=spread(best, self.max_points),
             output=self.output,
             log_cost=self.rule.log_cost,
             with_cost=self.cost_power > 0,
@@ -114,15 +116,16 @@ class Bayes:
         results is the luckiest one."""
         if not history.noise.any():
             return observed_best(self.settle(goal, history), history)
-        model = self.surrogate.fit(
-            history.X,
-            history.quality,
+        settled = self.settle(goal, history)
+        best = np.argsort(-settled.utility(history.quality, history.cost), kind="stable")
+        expect = expected_quality(
+            self.surrogate,
+            history.take(spread(best, self.max_points)),
+            output=self.output,
             columns=space.columns,
-            noise=history.noise,
             rng=proposal_rng(history.seed, history.number),
         )
-        expected = replace(history, quality=model.predict(history.X).mean)
-        return observed_best(self.settle(goal, history), expected)
+        return observed_best(settled, replace(history, quality=expect(history.X)))
 
 
 def _check_part(name: str, part: object, method: str) -> None:

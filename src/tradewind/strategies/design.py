@@ -7,12 +7,13 @@ is the same whoever asks for it, and whenever.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
-from tradewind.goals import Goal
+from tradewind.goals import Goal, best_of
 from tradewind.history import History
 from tradewind.space import Space
 from tradewind.types import Array, Origin, Prediction, Proposal
@@ -69,19 +70,15 @@ class Design:
 
 def fresh_point(space: Space, history: History, rng: np.random.Generator) -> Array:
     """A random row (d,) that no trial has tried; in an exhausted space the least tried one."""
-    evaluated = history.evaluated
-    tried = {row.tobytes() for row in evaluated}
-    for row in space.sample(64, rng=rng):
+    tried = Counter(row.tobytes() for row in history.evaluated)
+    rows = space.sample(64, rng=rng)
+    for row in rows:
         if row.tobytes() not in tried:
             return np.asarray(row)
     grid = space.grid()
-    if grid is None:
-        return np.asarray(space.sample(1, rng=rng)[0])
-    counts = {row.tobytes(): 0 for row in grid}
-    for row in evaluated:
-        counts[row.tobytes()] = counts.get(row.tobytes(), 0) + 1
-    times = np.array([counts[row.tobytes()] for row in grid])
-    return np.asarray(grid[rng.choice(np.flatnonzero(times == times.min()))])
+    rows = rows if grid is None else grid
+    times = np.array([tried[row.tobytes()] for row in rows])
+    return np.asarray(rows[rng.choice(np.flatnonzero(times == times.min()))])
 
 
 def _unit_cube(sampling: Sampling, n: int, d: int, rng: np.random.Generator) -> Array:
@@ -99,7 +96,7 @@ class RandomSearch:
     """Uniform sampling: the baseline that every strategy must beat."""
 
     def settle(self, goal: Goal, history: History) -> Goal:
-        return goal.settle(history.cost[history.initial])
+        return goal.settle(history.cost[history.initial]).settle(history.cost)
 
     def propose(
         self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
@@ -113,7 +110,6 @@ class RandomSearch:
 
 def observed_best(goal: Goal, history: History) -> Prediction:
     """The finished trial with the highest utility, expected to do again what it did."""
-    utility = goal.utility(history.quality, history.cost)
-    index = int(np.argmax(np.where(np.isnan(utility), -math.inf, utility)))  # NaN: cost unknown
+    index = best_of(goal.utility(history.quality, history.cost))
     cost = float(history.cost[index])
     return Prediction(index, float(history.quality[index]), None if math.isnan(cost) else cost)

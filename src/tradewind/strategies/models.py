@@ -6,12 +6,14 @@ the transform is undone first, because T is formed in natural units.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradewind.goals import Goal
 from tradewind.history import History
@@ -28,9 +30,11 @@ class Output(Enum):
     LOG_ERROR = "log_error"  # H eq. 15
     IDENTITY = "identity"
 
-    def transform(self, quality: Array) -> Clip | LogError | Identity:
+    def transform(self, quality: Array, *, worth: float) -> Clip | LogError | Identity:
+        """The transform for these qualities. What is `worth` as much as the best trial is not
+        clipped: under a trade-off, a bad but cheap trial may be the best."""
         if self is Output.CLIP:
-            return Clip.of(quality)
+            return Clip(min(Clip.of(quality).floor, worth))
         return LogError() if self is Output.LOG_ERROR else Identity()
 
 
@@ -54,25 +58,28 @@ def fit_models(
     goal: Goal,
     history: History,
     *,
+    rows: NDArray[np.intp],
     output: Output,
     log_cost: bool,
     with_cost: bool,
     columns: Columns,
     rng: np.random.Generator,
 ) -> Models:
-    """Models of the finished and failed trials, conditioned on the pending ones.
+    """Models of the finished trials `rows` and the failed ones, conditioned on the pending ones.
 
     `with_cost` models the cost although the goal ignores it."""
-    transform = output.transform(history.quality)
-    scale, quality = _fit_quality(surrogate, history, transform, columns, rng)
+    utility = goal.utility(history.quality, history.cost)
+    fitted = history.take(rows)
+    transform = output.transform(fitted.quality, worth=float(np.nanmax(utility)))
+    scale, quality = _fit_quality(surrogate, fitted, transform, columns, rng)
     handover = {"quality": dict(quality.handover)}
     believed = quality.condition(history.pending)
-    known = np.isfinite(history.cost)
+    known = np.isfinite(fitted.cost)
     cost = None
     if goal.needs_cost or (with_cost and known.any()):
         cost = cost_surrogate.fit(
-            history.X[known],
-            goal.cost_scale(history.cost[known], log=log_cost),
+            fitted.X[known],
+            goal.cost_scale(fitted.cost[known], log=log_cost),
             columns=columns,
             start=history.handover.get("cost"),
             rng=rng,
@@ -82,16 +89,33 @@ def fit_models(
         best = float(scale.forward(transform.forward(history.quality)).max())
         return Models(believed, cost, Incumbent(best, best, 0.0), scale.scale, handover)
     if isinstance(transform, LogError):
-        natural = Standardize.of(history.quality)
+        natural = Standardize.of(fitted.quality)
         believed = _Natural(believed, scale, transform, natural)
         scale = natural
-    utility = goal.utility(history.quality[known], history.cost[known])
     incumbent = Incumbent(
-        score=float(scale.forward(utility).max()),
+        score=float(np.nanmax(scale.forward(utility))),
         quality=float(scale.forward(history.quality).max()),
-        sigma=float(goal.cost_scale(history.cost[known], log=False).min()),
+        sigma=float(np.nanmin(goal.cost_scale(history.cost, log=False))),
     )
     return Models(believed, cost, incumbent, scale.scale, handover)
+
+
+def expected_quality(
+    surrogate: Surrogate,
+    history: History,
+    *,
+    output: Output,
+    columns: Columns,
+    rng: np.random.Generator,
+) -> Callable[[Array], Array]:
+    """A function from snapped rows (m, d) to the quality (m,) that a model expects there."""
+    transform = output.transform(history.quality, worth=math.inf)
+    scale, model = _fit_quality(surrogate, history, transform, columns, rng)
+
+    def expect(X: Array) -> Array:
+        return transform.natural(scale.natural(model.predict(X))).mean
+
+    return expect
 
 
 def _fit_quality(
@@ -112,7 +136,8 @@ def _fit_quality(
         X,
         scale.forward(t),
         columns=columns,
-        noise=np.square(np.sqrt(noise) * transform.slope(y) / scale.scale),
+        # noise a thousand times the spread of all says that nothing is known; more says no more
+        noise=np.square(np.minimum(np.sqrt(noise) * transform.slope(y) / scale.scale, 1e3)),
         start=history.handover.get("quality"),
         rng=rng,
     )
@@ -125,7 +150,7 @@ class _Natural:
 
     inner: Predictor
     scale: Standardize
-    transform: Clip | LogError | Identity
+    transform: LogError
     units: Standardize
 
     @property

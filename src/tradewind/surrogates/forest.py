@@ -61,7 +61,7 @@ class RandomForest:
         rng: np.random.Generator,
     ) -> Predictor:
         """The forest of y (n,) at snapped rows X (n, d). `start` is not used: trees grow anew."""
-        design = Design.of(columns)
+        design = TreeColumns.of(columns)
         # Standardized, because scikit-learn stops splitting below a variance of 2e-16 and finds
         # variances as E[y²] − E[y]², which loses everything when E[y]² is large.
         scale = Standardize.of(y)
@@ -72,13 +72,13 @@ class RandomForest:
 
 
 @dataclass(frozen=True)
-class Design:
+class TreeColumns:
     """How encoded columns become the columns that trees split on.
 
     A split is a threshold, which can cut an unordered category only along an order it does not
     have: three or more categories become one indicator each, so that one split isolates any of
     them and no order of labels matters. (Two categories have no order to get wrong.)
-    Design columns: numbers first, then indicators; `centre` and `half` are those of the cells
+    Numbers come first, then indicators; `centre` and `half` are those of the cells
     that the indicators stand for.
     """
 
@@ -88,7 +88,7 @@ class Design:
     half: Array
 
     @classmethod
-    def of(cls, columns: Columns) -> Design:
+    def of(cls, columns: Columns) -> TreeColumns:
         unordered = columns.categorical & (columns.cells > 2)
         numbers = np.flatnonzero(~unordered)
         hot = np.flatnonzero(unordered)
@@ -99,7 +99,7 @@ class Design:
         return cls(source, len(numbers), centre=(position + 0.5) / k, half=0.5 / k)
 
     def __call__(self, X: Array) -> NDArray[np.float32]:
-        """Design rows (m, k) of encoded rows (m, d), in scikit-learn's own precision."""
+        """Rows (m, k) to split of encoded rows (m, d), in scikit-learn's own precision."""
         Z = X.take(self.source, axis=1)
         hot = Z[:, self.numbers :]
         hot[...] = np.abs(hot - self.centre) < self.half  # False where inactive: of no category
@@ -276,7 +276,7 @@ class ForestPredictor:
     independent rows as trees explain everything.
     """
 
-    design: Design
+    design: TreeColumns
     scale: Standardize
     trees: PackedTrees
     told: Told | None = None
