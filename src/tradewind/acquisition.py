@@ -35,13 +35,19 @@ def log_h(z: Array) -> Array:
     φ(z)·(1 + z·Φ/φ) and Φ/φ = √(π/2)·erfcx(−z/√2); below, where 1 + z·Φ/φ cancels, by its
     asymptotic series z⁻² − 3z⁻⁴ + 15z⁻⁶ − 105z⁻⁸ (next term: relative 2e-11 at −50)."""
     z = np.asarray(z, dtype=float)
-    low, high = np.minimum(z, 0.0), np.maximum(z, 0.0)
-    inverse = np.minimum(z, -50.0) ** -2
-    series = inverse * (1.0 - inverse * (3.0 - inverse * (15.0 - inverse * 105.0)))
+    low = np.minimum(z, 0.0)
     mills = 1.0 + low * (math.sqrt(math.pi / 2.0) * erfcx(low * -math.sqrt(0.5)))
-    below = log_density(low) + np.log(np.where(z < -50.0, series, np.maximum(mills, 1e-300)))
-    above = np.log(np.exp(log_density(high)) + high * ndtr(high))
-    return np.asarray(np.where(z < 0.0, below, above))
+    h = np.asarray(log_density(low) + np.log(np.maximum(mills, 1e-300)))
+    far = z < -50.0
+    if far.any():
+        inverse = z[far] ** -2
+        series = inverse * (1.0 - inverse * (3.0 - inverse * (15.0 - inverse * 105.0)))
+        h[far] = log_density(z[far]) + np.log(series)
+    above = z >= 0.0
+    if above.any():
+        high = z[above]
+        h[above] = np.log(np.exp(log_density(high)) + high * ndtr(high))
+    return h
 
 
 def log_pi(mean: Array, std: Array, best: Array | float) -> Array:

@@ -37,6 +37,7 @@ class History:
     designed: int  # trials that the initial design has made
     initial: Mask  # (n,) what had finished when a model first proposed
     handover: Mapping[str, Any]  # of the latest proposal that has one
+    sign: float = 1.0  # of the user's own number for a quality of 1
 
     @property
     def evaluated(self) -> Array:
@@ -154,6 +155,7 @@ class Record:
                 [self._finished_at[t.number] < modelled_at for t in finished], dtype=bool
             ),
             handover={} if latest is None else self._handovers[latest],
+            sign=self.sign,
         )
 
     def _stack(self, trials: list[Trial]) -> Array:

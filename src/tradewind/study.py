@@ -89,7 +89,6 @@ class Study:
     ) -> None:
         self.space, self.strategy, self.direction = space, strategy, direction
         self.seed, self.name = seed, name
-        self._sign = 1.0 if direction == "maximize" else -1.0
         self._driver = Driver(
             MemoryLog(),
             space,
@@ -272,7 +271,7 @@ class Study:
         chosen = self.strategy.recommend(self.space, self._driver.goal, history)
         trial = finished[chosen.index]
         return Recommendation(
-            trial.params, trial.train_size, self._sign * chosen.quality, chosen.cost, trial
+            trial.params, trial.train_size, history.sign * chosen.quality, chosen.cost, trial
         )
 
     def to_frame(self) -> pd.DataFrame:

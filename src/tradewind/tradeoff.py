@@ -51,7 +51,7 @@ class TradeoffRule(Protocol):
 
 @dataclass(frozen=True)
 class Improvement:
-    """The acquisition of T itself: E_c[a(L; T* + α·σ(c))], in logs (DESIGN: I_T).
+    """The acquisition of T itself: E_c[a(L; T* + α·σ(c))], in logs: I_T (docs/notation.md).
 
     With EI this is E[max(T − T*, 0)]; PI and MGFI extend in the same way, because T > T* says
     L > T* + α·σ. UCB takes the first two moments of T. `nodes` Gauss-Legendre nodes stand on
