@@ -1,4 +1,5 @@
-"""Run the arena in this environment, with two more optimizers than its own adapter names.
+"""Run the arena in this environment, with one more optimizer than its own adapter names:
+`tradewind-wang2020-improvement`.
 
     python benchmarks/arena_run.py ARENA --optimizer tradewind --task plain --problem all \\
         --seed 0,1,2,3,4 --out results/tradewind.jsonl
@@ -31,14 +32,7 @@ def main() -> None:
         def _strategy(self, _: object) -> object:
             return tw.recipes.wang2020(published=False)
 
-    class MipEgoIdentity(tradewind_.MipEgo):  # type: ignore[name-defined, misc]
-        """The arena tells −error, which is no accuracy: the forest on the value as it is."""
-
-        def _strategy(self, _: object) -> object:
-            return tw.recipes.mip_ego(loss="identity")
-
     tradewind_.OPTIMIZERS["tradewind-wang2020-improvement"] = Wang2020WithImprovement
-    tradewind_.OPTIMIZERS["tradewind-mipego-identity"] = MipEgoIdentity
     arguments = sys.argv[2:]
     if "all" in arguments:
         public = json.loads((arena / "public.json").read_text())
