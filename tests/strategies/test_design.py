@@ -91,6 +91,10 @@ def test_a_sampling_is_one_of_the_list(sampling: Any) -> None:
         Design(4, sampling)
 
 
+def test_a_size_may_be_an_integer_of_numpy() -> None:
+    assert Design(np.int64(4)) == Design(4)
+
+
 def test_a_sampling_may_be_named_by_its_word() -> None:
     assert Design(4, "latin") == Design(4, Sampling.LATIN)
 

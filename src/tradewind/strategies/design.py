@@ -38,6 +38,8 @@ class Design:
     centre: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.size, np.integer):
+            object.__setattr__(self, "size", int(self.size))
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
             raise ValueError(f"a design needs a size ≥ 1, but got {self.size!r}")
         try:
