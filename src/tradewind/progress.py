@@ -1,4 +1,4 @@
-"""How far a search is: a bar where there is a terminal, nothing where there is none."""
+"""How far a search is: a bar at a terminal or in a notebook, and a line for each failure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Progress:
     def update(self, trial: Trial, best: Callable[[], Trial]) -> None:
         """Count a trial that is done; `best` is called only where it is shown."""
         if trial.error:
-            line = f"trial {trial.number} failed: {trial.error.strip().rsplit(chr(10), 1)[-1]}"
+            line = f"trial {trial.number} failed: {_last_line(trial.error)}"
             if self._bar is None:
                 _logger.warning(line)
             else:
@@ -50,6 +50,10 @@ class Progress:
         failed = f"{self._failed} failed" if self._failed else ""
         self._bar.set_postfix_str(", ".join(filter(None, [self._best, failed])), refresh=False)
         self._bar.update()
+
+
+def _last_line(error: str) -> str:
+    return error.strip().rpartition("\n")[2]
 
 
 def _described(best: Trial) -> str:

@@ -125,7 +125,7 @@ class Study:
         Stops after `n_trials` trials of this call, or starts no new one once `timeout` seconds
         have passed or the trials of this call have cost `max_cost`. An exception among `catch`
         makes a failed trial and the search goes on; any other is recorded and raised.
-        `show_progress=None` shows a bar where there is a terminal."""
+        `show_progress=None` shows a bar at a terminal and in a notebook."""
         if not callable(objective):
             raise TypeError(f"objective must be a function of a trial, but got {objective!r}")
         if n_trials is None and timeout is None and max_cost is None:

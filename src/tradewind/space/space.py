@@ -212,10 +212,6 @@ class Space(Mapping[str, Parameter]):
             X[inactive[:, None], columns] = np.nan
         return X
 
-    def active(self, X: Array) -> Mask:
-        """Which parameters are active in rows (n, d) whose finite columns are at cell centres."""
-        return ~np.isnan(self.snap(X))
-
     def allowed(self, X: Array) -> Mask:
         """Which snapped rows (n, d) are not forbidden."""
         allowed = np.ones(len(X), dtype=bool)
