@@ -1,11 +1,17 @@
 """Every error that Tradewind raises on purpose.
 
     TradewindError
-    ├── SpaceError (ValueError)      a search space that contradicts itself
-    ├── ConfigError (ValueError)     a configuration that does not fit its space
-    ├── OutcomeError (ValueError)    a value or cost that no trial can have
-    ├── TrialError (RuntimeError)    a trial in the wrong state: told twice, never asked, unknown
-    └── NothingFinished (LookupError)    a question that only a finished trial can answer
+    ├── SpaceError (ValueError)          a search space that contradicts itself
+    ├── ConfigError (ValueError)         a configuration that does not fit its space
+    ├── OutcomeError (ValueError)        a value or cost that no trial can have
+    ├── TrialError (RuntimeError)        a trial in the wrong state: told twice, unknown
+    ├── TrialFailed (RuntimeError)       a trial that failed, where failures end the search
+    ├── NothingFinished (LookupError)    a question that only a finished trial can answer
+    ├── WorkerError (RuntimeError)       workers that cannot start, or a cluster that has gone
+    └── StorageError (RuntimeError)      a store that cannot be reached, read or written
+        ├── FormatError                  what is stored is damaged, or of a newer format
+        ├── StudyExists (ValueError)     a name that the store has already
+        └── NoSuchStudy (LookupError)    a name that the store does not have
 
 Arguments of the wrong type stay `TypeError`, and single bad arguments stay `ValueError`.
 """
@@ -31,5 +37,29 @@ class TrialError(TradewindError, RuntimeError):
     """A trial that is not in the state that the call needs."""
 
 
+class TrialFailed(TradewindError, RuntimeError):
+    """A trial failed without an exception of its own, and failures are to end the search."""
+
+
 class NothingFinished(TradewindError, LookupError):
     """A question that only a finished trial can answer, asked before there is one."""
+
+
+class WorkerError(TradewindError, RuntimeError):
+    """Workers that cannot start, or a cluster that has gone."""
+
+
+class StorageError(TradewindError, RuntimeError):
+    """A store that cannot be reached, read or written."""
+
+
+class FormatError(StorageError):
+    """What is stored is damaged, or of a format that a newer version of Tradewind wrote."""
+
+
+class StudyExists(StorageError, ValueError):
+    """A study of this name is already in the store."""
+
+
+class NoSuchStudy(StorageError, LookupError):
+    """No study of this name is in the store."""

@@ -50,9 +50,11 @@ class Columns:
 class State(Enum):
     """What has become of a trial."""
 
+    WAITING = "waiting"  # proposed or given back, not started
     RUNNING = "running"
     FINISHED = "finished"
     FAILED = "failed"
+    ABANDONED = "abandoned"  # given up before it could show anything
 
 
 class Origin(Enum):
@@ -74,15 +76,28 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Usage:
+    """What one evaluation took: seconds on the wall, and of CPU with all its children; how many
+    trials ran at the same time, itself included, in the mean; and on which device it ran."""
+
+    wall: float
+    cpu: float | None = None
+    concurrency: float = 1.0
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
 class Proposal:
     """A configuration to evaluate, who chose it, and what its maker hands to the next one.
 
     `handover` is plain data (numbers, strings, lists, dicts): it is stored with the proposal.
+    `expected_cost` is the median cost that its maker predicts, where it has a model of that.
     """
 
     params: Config
     origin: Origin
     handover: Mapping[str, Any] = field(default_factory=dict)
+    expected_cost: float | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +115,11 @@ class Trial:
     """One evaluation of one configuration, as the log knows it.
 
     `value` and `cost` are the user's own numbers and None unless the trial is finished
-    (a failed trial may know the cost it had run up); `error` is the traceback of a failed one.
+    (a failed trial may know the cost it had run up); `error` is the traceback of a failed one, or
+    why another was abandoned. `retries` counts how often it went back to the queue, `losses`
+    how often of these because its worker or driver had died. `driver` is
+    who started it (host:process:name), `started` and `ended` are seconds since 1970, and `usage` is
+    what the evaluation took.
     """
 
     number: int
@@ -113,6 +132,13 @@ class Trial:
     cost: float | None = None
     folds: tuple[float, ...] = ()
     error: str | None = None
+    retries: int = 0
+    losses: int = 0
+    expected_cost: float | None = None
+    driver: str | None = field(default=None, compare=False)
+    started: float | None = None
+    ended: float | None = None
+    usage: Usage | None = None
 
     @property
     def finished(self) -> bool:

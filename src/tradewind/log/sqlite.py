@@ -1,0 +1,161 @@
+"""Studies in a SQLite file: the embedded store, for any number of processes of one machine.
+
+The file is in write-ahead mode: readers never wait, an append is there whole or not at all, also
+after a process was killed. What is not ours is never written to.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+
+from tradewind.errors import NoSuchStudy
+from tradewind.events import Created, Event
+from tradewind.log import checks
+from tradewind.log.codec import encode
+from tradewind.log.log import Conflict, Log
+from tradewind.log.rows import decoded, fresh_id
+from tradewind.log.sqlite_file import File
+
+
+class SqliteStore:
+    """Logs in the SQLite file at `path`, which the first study creates.
+
+    `synchronous` "NORMAL" survives a killed process; "FULL" also a power cut, at the price of a
+    write to the disk for every append. Leases end by `clock`, which all processes must share."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        synchronous: str = "NORMAL",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.file = File(path, synchronous)
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"SqliteStore({self.file.path!r})"
+
+    def create(self, name: str, first: Created) -> Log:
+        name, text, study = checks.name(name), encode(first), fresh_id()
+        with self.file.session(write=True, create=True) as db:
+            if _id(db, name) is not None:
+                raise checks.exists(name, self.file.path)
+            db.execute(
+                "INSERT INTO studies SELECT ?, coalesce(max(place) + 1, 0), ? FROM studies",
+                (study, name),
+            )
+            db.execute("INSERT INTO events VALUES (?, 0, ?)", (study, text))
+        return SqliteLog(self.file, self._clock, study, name)
+
+    def open(self, name: str) -> Log:
+        name = checks.name(name)
+        with self.file.session() as db:
+            return SqliteLog(self.file, self._clock, self._found(db, name), name)
+
+    def names(self) -> list[str]:
+        try:
+            with self.file.session() as db:
+                return [name for (name,) in db.execute("SELECT name FROM studies ORDER BY place")]
+        except NoSuchStudy:  # not even a file
+            return []
+
+    def rename(self, name: str, new: str) -> None:
+        name, new = checks.name(name), checks.name(new)
+        with self.file.session(write=True) as db:
+            study = self._found(db, name)
+            if _id(db, new) not in (None, study):
+                raise checks.exists(new, self.file.path)
+            db.execute("UPDATE studies SET name = ? WHERE id = ?", (new, study))
+
+    def delete(self, name: str) -> None:
+        name = checks.name(name)
+        with self.file.session(write=True) as db:
+            study = self._found(db, name)
+            db.execute("DELETE FROM studies WHERE id = ?", (study,))
+
+    def close(self) -> None:
+        """Close the file in this process; whoever goes on opens it again."""
+        self.file.close()
+
+    def _found(self, db: sqlite3.Connection, name: str) -> int:
+        study = _id(db, name)
+        if study is None:
+            raise checks.missing(name, self.file.path)
+        return study
+
+
+class SqliteLog:
+    """The log of one study in a SQLite file."""
+
+    def __init__(self, file: File, clock: Callable[[], float], study: int, name: str) -> None:
+        self._file, self._clock, self._study, self._name = file, clock, study, name
+
+    def __repr__(self) -> str:
+        return f"<log of study {self._name!r} in {self._file.path}>"
+
+    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
+        texts = [encode(event) for event in events]
+        with self._file.session(write=bool(texts)) as db:
+            length = self._length(db)
+            if expected is not None and expected != length:
+                raise Conflict(f"expected {expected} events, found {length}")
+            db.executemany(
+                "INSERT INTO events VALUES (?, ?, ?)",
+                [(self._study, position, text) for position, text in enumerate(texts, length)],
+            )
+        return length + len(texts)
+
+    def read(self, after: int) -> Sequence[Event]:
+        after = checks.position(after)
+        with self._file.session() as db:
+            rows = db.execute(
+                "SELECT position, CAST(event AS BLOB) FROM events "
+                "WHERE study = ? AND position >= ? ORDER BY position",
+                (self._study, after),
+            ).fetchall()
+            if not rows:
+                self._length(db)
+        return decoded(rows, after, f"study {self._name!r} in {self._file.path}")
+
+    def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
+        trials, seconds = checks.lease(trials, seconds)
+        with self._file.session(write=bool(trials)) as db:
+            self._length(db)
+            now = self._clock()
+            leases = {
+                trial: checks.stands(until, granted, now)
+                for trial, until, granted in db.execute(
+                    "SELECT trial, until, seconds FROM leases WHERE study = ?", (self._study,)
+                )
+            }
+            if trials:
+                leases |= dict.fromkeys(trials, seconds > 0)
+                db.executemany(
+                    "DELETE FROM leases WHERE study = ? AND trial = ?",
+                    [(self._study, trial) for trial, stands in leases.items() if not stands],
+                )
+                db.executemany(
+                    "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)",
+                    [(self._study, t, now + seconds, seconds) for t in trials if seconds],
+                )
+        return frozenset(trial for trial, stands in leases.items() if stands)
+
+    def _length(self, db: sqlite3.Connection) -> int:
+        row = db.execute(
+            "SELECT (SELECT coalesce(max(position) + 1, 0) FROM events WHERE study = id) "
+            "FROM studies WHERE id = ?",
+            (self._study,),
+        ).fetchone()
+        if row is None:
+            raise checks.missing(self._name, self._file.path)
+        length: int = row[0]
+        return length
+
+
+def _id(db: sqlite3.Connection, name: str) -> int | None:
+    row = db.execute("SELECT id FROM studies WHERE name = ?", (name,)).fetchone()
+    return None if row is None else row[0]

@@ -1,0 +1,68 @@
+"""Any event whatsoever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tradewind.events import (
+    Abandoned,
+    Claimed,
+    Configured,
+    Created,
+    Enqueued,
+    Event,
+    Failed,
+    Finished,
+    Proposed,
+    Requeued,
+    Started,
+    Unknown,
+)
+from tradewind.types import Origin, Outcome, Usage
+
+
+def _joined(text: str) -> str:
+    """Surrogates that form a pair as their character: JSON cannot tell the two apart."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
+texts = st.text(st.characters(exclude_categories=())).map(_joined)
+reals = st.floats(allow_nan=False, allow_infinity=False)
+wholes = st.integers(0, 2**70)
+integers = st.integers() | st.integers(-(10**400), 10**400)
+scalars = st.none() | st.booleans() | integers | reals | texts
+params = st.dictionaries(texts, scalars, max_size=5)
+data = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=10,
+)
+mappings = st.dictionaries(texts, data, max_size=4)
+outcomes = st.builds(
+    Outcome, reals, st.none() | reals, st.lists(reals, max_size=5).map(lambda folds: tuple(folds))
+)
+usages = st.none() | st.builds(Usage, reals, st.none() | reals, reals, texts)
+times = st.none() | reals
+
+
+def _unknown(name: str, more: dict[str, Any]) -> Unknown:
+    return Unknown({"format": 1, "event": f"not yet {name}"} | more)
+
+
+created = st.builds(Created, mappings, mappings, mappings, st.booleans(), integers, reals)
+later: st.SearchStrategy[Event] = st.one_of(
+    st.builds(Configured, st.none() | mappings, st.none() | mappings),
+    st.builds(Enqueued, params),
+    st.builds(Claimed, wholes, texts, st.none() | wholes),
+    st.builds(Proposed, wholes, params, st.sampled_from(Origin), wholes, mappings, times, times),
+    st.builds(Started, wholes, texts, st.booleans(), times),
+    st.builds(Finished, wholes, outcomes, usages, times),
+    st.builds(Failed, wholes, texts, times, st.booleans(), usages, times),
+    st.builds(Abandoned, wholes, texts, times, times),
+    st.builds(Requeued, wholes, texts, st.booleans()),
+    st.builds(
+        _unknown, texts, mappings.map(lambda m: {k: m[k] for k in m.keys() - {"format", "event"}})
+    ),
+)

@@ -1,0 +1,65 @@
+"""The log in memory, and its clock."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+from tests.samples import FIRST, LATER
+from tradewind.events import Claimed
+from tradewind.log.memory import MemoryLog, MemoryStore
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_log_without_a_store_is_empty_at_first() -> None:
+    log = MemoryLog()
+    assert list(log.read(0)) == []
+    assert log.append([FIRST], expected=0) == 1
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    log = MemoryLog()
+    log.append(LATER)
+    log.beat([1], 3600)
+    for other in (copy.deepcopy(log), pickle.loads(pickle.dumps(log))):
+        other.append([Claimed(9)])
+        other.beat([2], 3600)
+        assert list(log.read(0)) == LATER
+        assert log.beat([], 0) == {1}
+        assert list(other.read(0)) == [*LATER, Claimed(9)]
+        assert other.beat([], 0) == {1, 2}
+
+
+def test_a_copy_of_a_store_has_its_own_studies() -> None:
+    store = MemoryStore()
+    store.create("a", FIRST)
+    other = pickle.loads(pickle.dumps(store))
+    other.delete("a")
+    assert store.names() == ["a"]
+
+
+def test_a_lease_stands_until_its_time_is_over() -> None:
+    log = MemoryLog(clock=(clock := Clock()))
+    log.beat([1], 10)
+    clock.now += 5
+    log.beat([2], 10)
+    clock.now += 5
+    assert log.beat([], 0) == {1, 2}
+    clock.now += 0.5
+    assert log.beat([], 0) == {2}
+
+
+def test_a_clock_that_starts_anew_leaves_no_lease_standing() -> None:
+    log = MemoryLog(clock=(clock := Clock()))
+    log.beat([1], 10)
+    clock.now = 3.0
+    assert log.beat([], 0) == frozenset()

@@ -1,0 +1,378 @@
+"""What is PostgreSQL's own: connections that are lost, and what is in the database."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import pytest
+
+pytest.importorskip("psycopg", reason="psycopg is not installed")
+
+import psycopg
+
+from tests import processes
+from tests.postgres import Server
+from tests.processes import BATCH, batch, whole_batches
+from tests.samples import FIRST, LATER
+from tradewind.errors import FormatError, NoSuchStudy, StorageError
+from tradewind.events import Claimed
+from tradewind.log import postgres_database
+from tradewind.log.log import Conflict, Log
+from tradewind.log.postgres import PostgresStore
+from tradewind.log.postgres_database import SCHEMA, Connection, Database
+
+T = TypeVar("T")
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many attempts, soon after one another: what is cut here is cut often."""
+    monkeypatch.setattr(postgres_database, "PAUSES", (0.01,) * 200)
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[PostgresStore]:
+    store = PostgresStore(postgres_url)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def log(store: PostgresStore) -> Log:
+    return store.create("study", FIRST)
+
+
+def schema(url: str) -> str:
+    return url.rpartition("%3D")[2]
+
+
+# ---- connections that are lost ----
+
+
+def cut(server: Server) -> int:
+    """Break off every connection but our own; how many there were."""
+    return len(
+        server.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+    )
+
+
+def test_a_connection_that_is_cut_is_made_again(
+    postgres_server: Server, store: PostgresStore, log: Log
+) -> None:
+    for number, work in enumerate(
+        (
+            lambda: log.read(0),
+            lambda: log.append([Claimed(0)]),
+            lambda: log.append([Claimed(1)], expected=2),
+            lambda: log.beat([0], 3600),
+            lambda: log.beat([], 0),
+            store.names,
+            lambda: store.open("study"),
+            lambda: store.create("other", FIRST),
+            lambda: store.rename("other", "another"),
+            lambda: store.delete("another"),
+        )
+    ):
+        assert cut(postgres_server) >= 1, number
+        work()
+    assert list(log.read(0)) == [FIRST, Claimed(0), Claimed(1)]
+    assert store.names() == ["study"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["orderly", "crashed"])
+def test_a_server_may_be_restarted(postgres_server: Server, log: Log, how: signal.Signals) -> None:
+    log.append([Claimed(0)])
+    log.beat([0], 3600)
+    postgres_server.stop(how)
+    postgres_server.start()
+    assert log.append([Claimed(1)], expected=2) == 3
+    assert list(log.read(0)) == [FIRST, Claimed(0), Claimed(1)]
+    assert log.beat([], 0) == {0}
+
+
+@pytest.mark.parametrize("expect", [True, False], ids=["expected", "anywhere"])
+def test_whatever_is_cut_each_append_is_there_once(
+    postgres_server: Server, log: Log, expect: bool
+) -> None:
+    count = 100
+    failures: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            length = 1
+            for number in range(count):
+                length = log.append(batch(number), expected=length if expect else None)
+        except BaseException as error:
+            failures.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    cuts = 0
+    while writer.is_alive():
+        cuts += cut(postgres_server)
+        time.sleep(0.01)
+    writer.join()
+    assert failures == []
+    assert cuts > 0
+    assert list(log.read(1)) == [event for number in range(count) for event in batch(number)]
+
+
+def test_writers_go_on_while_the_server_is_restarted(postgres_server: Server, log: Log) -> None:
+    writers = [processes.started(processes.append_batches, Now(), log, 60) for _ in range(3)]
+    for how in (signal.SIGINT, signal.SIGQUIT):
+        length = len(log.read(0))
+        while any(writer.is_alive() for writer in writers) and len(log.read(0)) < length + 30:
+            time.sleep(0.002)
+        postgres_server.stop(how)
+        postgres_server.start()
+    for writer in writers:
+        writer.join(60)
+    assert [writer.exitcode for writer in writers] == [0, 0, 0]
+    events = list(log.read(1))
+    assert whole_batches(events)
+    assert len(events) == 3 * 60 * BATCH
+    assert len({repr(event) for event in events}) == 3 * 60  # none of them twice
+
+
+class Now:
+    """A barrier for one."""
+
+    def wait(self) -> None: ...
+
+
+class Forgetful(Database):
+    """Loses the answers to its next requests, after the server has done what was asked; `meanwhile`
+    happens before it asks again."""
+
+    lost = 0
+    meanwhile: Callable[[], Any] | None = None
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        def once(db: Connection) -> T:
+            answer = work(db)
+            if self.lost > 0:
+                self.lost -= 1
+                if self.meanwhile is not None:
+                    self.meanwhile()
+                raise psycopg.OperationalError("server closed the connection unexpectedly")
+            return answer
+
+        return super().run(once)
+
+
+@pytest.fixture
+def forgetful(postgres_url: str) -> Iterator[Forgetful]:
+    database = Forgetful(postgres_url, 4)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def other(store: PostgresStore, forgetful: Forgetful) -> PostgresStore:
+    """A store on a forgetful database, in which the other one has made a study."""
+    store.create("study", FIRST)
+    other = PostgresStore("postgresql://")
+    other.database = forgetful
+    return other
+
+
+@pytest.mark.parametrize("expected", [1, None])
+def test_an_append_whose_answer_was_lost_is_there_once(
+    store: PostgresStore, other: PostgresStore, forgetful: Forgetful, expected: int | None
+) -> None:
+    log = other.open("study")
+    forgetful.lost = 2
+    assert log.append([Claimed(0)] * 2, expected=expected) == 3
+    assert list(store.open("study").read(1)) == [Claimed(0)] * 2
+
+
+def test_an_append_that_others_followed_was_still_ours(
+    store: PostgresStore, other: PostgresStore, forgetful: Forgetful
+) -> None:
+    log, mine = other.open("study"), store.open("study")
+    forgetful.lost, forgetful.meanwhile = 1, lambda: mine.append([Claimed(1)])
+    assert log.append([Claimed(0)], expected=1) == 2
+    assert list(mine.read(1)) == [Claimed(0), Claimed(1)]
+
+
+def test_the_same_event_of_another_writer_is_not_taken_for_ours(
+    store: PostgresStore, other: PostgresStore, forgetful: Forgetful
+) -> None:
+    log, mine = other.open("study"), store.open("study")
+    mine.append([Claimed(0)], expected=1)
+    forgetful.lost = 1  # of the refusal
+    with pytest.raises(Conflict):
+        log.append([Claimed(0)], expected=1)
+    assert list(mine.read(1)) == [Claimed(0)]
+
+
+def test_whatever_answer_was_lost_the_store_is_as_it_should_be(
+    store: PostgresStore, other: PostgresStore, forgetful: Forgetful
+) -> None:
+    forgetful.lost = 1
+    other.create("new", FIRST)
+    forgetful.lost = 2
+    other.rename("new", "newer")
+    assert store.names() == ["study", "newer"]
+    forgetful.lost = 2
+    other.delete("newer")
+    assert store.names() == ["study"]
+    forgetful.lost = 1
+    assert other.open("study").beat([1], 3600) == {1}
+
+
+def test_a_server_that_stays_away_is_an_error_that_passes(
+    postgres_server: Server, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_database, "PAUSES", (0.01, 0.01))
+    postgres_server.stop()
+    try:
+        for refused in (
+            lambda: log.read(0),
+            lambda: log.append([Claimed(0)], expected=1),
+            lambda: log.beat([1], 10),
+        ):
+            with pytest.raises(StorageError, match=r"cannot be reached; .* may or may not"):
+                refused()
+    finally:
+        postgres_server.start()
+    assert log.append([Claimed(0)], expected=1) == 2
+
+
+def test_a_study_may_be_deleted_while_others_write(store: PostgresStore, log: Log) -> None:
+    ended: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            processes.write_for_ever(log)
+        except NoSuchStudy as error:
+            ended.append(error)
+
+    writers = [threading.Thread(target=write) for _ in range(3)]
+    for writer in writers:
+        writer.start()
+    while len(log.read(0)) < 30:
+        time.sleep(0.001)
+    store.delete("study")
+    for writer in writers:
+        writer.join()
+    assert len(ended) == 3
+    assert store.database.run(lambda db: db.execute("SELECT FROM tradewind_events").rowcount) == 0
+
+
+# ---- what is in the database ----
+
+
+def test_the_tables_say_of_which_version_they_are(store: PostgresStore) -> None:
+    store.create("study", FIRST)
+    query = "SELECT version FROM tradewind_schema"
+    assert store.database.run(lambda db: db.execute(query).fetchall()) == [(SCHEMA,)]
+
+
+def test_newer_tables_are_refused(
+    store: PostgresStore, postgres_server: Server, postgres_url: str
+) -> None:
+    store.create("study", FIRST)
+    store.close()
+    postgres_server.execute(f"UPDATE {schema(postgres_url)}.tradewind_schema SET version = 99")
+    with pytest.raises(FormatError, match="is from a newer version of Tradewind"):
+        store.names()
+
+
+def test_tables_without_a_version_are_refused(
+    store: PostgresStore, postgres_server: Server, postgres_url: str
+) -> None:
+    store.names()
+    store.close()
+    postgres_server.execute(f"DELETE FROM {schema(postgres_url)}.tradewind_schema")
+    with pytest.raises(FormatError, match="damaged"):
+        store.names()
+
+
+def test_who_may_only_read_can_read(
+    store: PostgresStore, log: Log, postgres_server: Server, postgres_url: str
+) -> None:
+    name = schema(postgres_url)
+    postgres_server.execute(f"CREATE ROLE {name}_reader LOGIN")
+    postgres_server.execute(f"GRANT USAGE ON SCHEMA {name} TO {name}_reader")
+    postgres_server.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO {name}_reader")
+    reader = PostgresStore(postgres_url.replace("tester@", f"{name}_reader@"))
+    other = reader.open("study")
+    assert list(other.read(0)) == [FIRST]
+    with pytest.raises(StorageError, match="permission denied"):
+        other.append([Claimed(0)])
+    reader.close()
+
+
+@pytest.mark.parametrize("damage", ["{}", "", "7", '{"format":1,"event":"claimed"'])
+def test_a_damaged_event_is_named(store: PostgresStore, log: Log, damage: str) -> None:
+    log.append(LATER)
+    query = "UPDATE tradewind_events SET event = %s WHERE position = 3"
+    store.database.run(lambda db: db.execute(query, (damage,)))
+    with pytest.raises(FormatError, match=r"study 'study' in PostgreSQL at .*, event 3: "):
+        log.read(0)
+    assert list(log.read(4)) == LATER[3:]
+
+
+def test_a_missing_event_is_named(store: PostgresStore, log: Log) -> None:
+    log.append(LATER)
+    store.database.run(lambda db: db.execute("DELETE FROM tradewind_events WHERE position = 3"))
+    with pytest.raises(FormatError, match="event 3 is missing"):
+        log.read(0)
+
+
+def test_leases_that_have_ended_are_swept_away(store: PostgresStore, log: Log) -> None:
+    log.beat([1, 2], 3600)
+    store.database.run(
+        lambda db: db.execute("UPDATE tradewind_leases SET until = until - interval '2 hours'")
+    )
+    assert log.beat([], 0) == frozenset()
+    assert log.beat([3], 3600) == {3}
+    query = "SELECT trial FROM tradewind_leases"
+    assert store.database.run(lambda db: db.execute(query).fetchall()) == [(3,)]
+
+
+def test_a_clock_that_was_set_back_leaves_no_lease_standing(store: PostgresStore, log: Log) -> None:
+    log.beat([1], 10)
+    store.database.run(
+        lambda db: db.execute("UPDATE tradewind_leases SET until = until + interval '1 day'")
+    )
+    assert log.beat([], 0) == frozenset()
+
+
+# ---- processes ----
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs fork")
+def test_a_fork_makes_connections_of_its_own(log: Log) -> None:
+    def child() -> None:
+        assert list(log.read(0)) == [FIRST]
+        log.append([Claimed(1)], expected=1)
+
+    assert processes.forked(child) == 0
+    assert log.append([Claimed(2)], expected=2) == 3
+    assert list(log.read(1)) == [Claimed(1), Claimed(2)]
+
+
+def test_a_program_that_closes_nothing_ends(postgres_url: str) -> None:
+    code = (
+        "import sys; from tradewind.log.postgres import PostgresStore; "
+        "store = PostgresStore(sys.argv[1]); print(store.names())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, postgres_url],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")

@@ -1,0 +1,161 @@
+"""A PostgreSQL server of our own for the tests: started when one is asked for, in a folder that is
+thrown away, reachable through a socket in it and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+USER = "tester"
+PLACES = (  # where packages put the programs, if not on the path
+    "/usr/lib/postgresql/*/bin",  # Debian, Ubuntu
+    "/usr/pgsql-*/bin",  # Fedora, Red Hat
+    "/opt/homebrew/opt/postgresql*/bin",
+    "/usr/local/opt/postgresql*/bin",
+    "/opt/local/lib/postgresql*/bin",
+)
+
+
+def programs() -> Path | None:
+    """The folder with `initdb` and `postgres`."""
+    found = shutil.which("initdb")
+    folders = [Path(found).resolve().parent] if found else []
+    for place in PLACES:
+        folders += sorted(Path("/").glob(place.lstrip("/")), reverse=True)
+    for folder in folders:
+        if (folder / "initdb").is_file() and (folder / "postgres").is_file():
+            return folder
+    return None
+
+
+def ordinary_user() -> dict[str, Any]:
+    """What makes a subprocess run as somebody else where we are root: PostgreSQL refuses root."""
+    if os.name != "posix" or os.geteuid() != 0:
+        return {}
+    import pwd
+
+    for name in ("postgres", "nobody"):
+        try:
+            user = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    return {}
+
+
+class Server:
+    """A running server; `url()` is a new, empty place in it."""
+
+    def __init__(self, bin: Path) -> None:
+        self._bin = bin
+        self._as = ordinary_user()
+        self.folder = Path(tempfile.mkdtemp(prefix="twpg-"))
+        if self._as:
+            os.chown(self.folder, self._as["user"], self._as["group"])
+        options = ["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-U", USER]
+        self._run(bin / "initdb", "-D", self.folder / "data", *options)
+        self.start()
+
+    def start(self) -> None:
+        settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self.folder),
+            "fsync": "off",
+            "max_connections": "60",
+            "shared_buffers": "16MB",
+        }
+        command = [str(self._bin / "postgres"), "-D", str(self.folder / "data")]
+        for key, value in settings.items():
+            command += ["-c", f"{key}={value}"]
+        with open(self.folder / "server.log", "ab") as log:
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd=self.folder, **self._as
+            )
+        deadline = time.monotonic() + 60
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError((self.folder / "server.log").read_text(errors="replace"))
+            time.sleep(0.02)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """SIGINT breaks off all connections; SIGQUIT is a crash, which the next start recovers."""
+        self._process.send_signal(how)
+        self._process.wait(timeout=60)
+
+    def remove(self) -> None:
+        if self._process.poll() is None:
+            self.stop(signal.SIGQUIT)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def url(self, *, schema: str | None = None) -> str:
+        """Where to find an empty schema, which is made unless its name is given."""
+        import psycopg
+
+        if schema is None:
+            schema = f"s{secrets.token_hex(6)}"
+            with psycopg.connect(self._url(), autocommit=True) as db:
+                db.execute(f"CREATE SCHEMA {schema}".encode())
+        return f"{self._url()}&options={quote(f'-csearch_path={schema}')}"
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a statement as the administrator."""
+        import psycopg
+
+        with psycopg.connect(self._url(), autocommit=True) as db:
+            cursor = db.execute(statement.encode(), values)
+            return cursor.fetchall() if cursor.description else []
+
+    def _url(self) -> str:
+        return f"postgresql://{USER}@/postgres?host={quote(str(self.folder))}"
+
+    def _answers(self) -> bool:
+        import psycopg
+
+        try:
+            psycopg.connect(self._url()).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _run(self, *command: str | Path) -> None:
+        done = subprocess.run(
+            [str(part) for part in command],
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            check=False,
+            **self._as,
+        )
+        if done.returncode:
+            raise RuntimeError(done.stdout + done.stderr)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """One server for each process that runs tests."""
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    bin = programs()
+    if bin is None:
+        pytest.skip("PostgreSQL's server programs are not installed")
+    server = Server(bin)
+    try:
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Server) -> str:
+    """An empty schema of its own for a test."""
+    return postgres_server.url()
