@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tradewind.errors import OutcomeError
-from tradewind.types import Config, Outcome, Trial
+from tradewind.types import Config, Outcome, Trial, Usage
 
 Objective: TypeAlias = Callable[["Run"], Any]
 
@@ -29,7 +30,8 @@ class Params(Config):
 class Run:
     """A trial while it runs: what an objective sees of it."""
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: Trial, device: str = "cpu") -> None:
+        self.device = device
         self.params: Config = Params(trial.params)
         self.number = trial.number
         self.seed = trial.seed
@@ -62,9 +64,9 @@ class Failure:
     raised: BaseException | None = None
 
 
-def evaluate(objective: Objective, trial: Trial) -> Outcome | Failure:
+def evaluate(objective: Objective, trial: Trial, device: str = "cpu") -> Outcome | Failure:
     """Call the objective; whatever it raises or returns becomes an outcome or a failure."""
-    run = Run(trial)
+    run = Run(trial, device)
     begin = time.perf_counter()
 
     def spent() -> float:
@@ -82,6 +84,21 @@ def evaluate(objective: Objective, trial: Trial) -> Outcome | Failure:
         return Failure(f"the objective's answer cannot be used: {error}", cost)
     except Exception:  # the answer is an object of the user's, and reading it may run their code
         return Failure(traceback.format_exc(), cost)
+
+
+def measured(
+    objective: Objective, trial: Trial, device: str = "cpu"
+) -> tuple[Outcome | Failure, Usage]:
+    """`evaluate`, and what it took."""
+    wall, cpu = time.perf_counter(), _cpu_seconds()
+    result = evaluate(objective, trial, device)
+    return result, Usage(time.perf_counter() - wall, _cpu_seconds() - cpu, device=device)
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of those of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def outcome(answer: Any, *, default_cost: float | None) -> Outcome:

@@ -1,28 +1,136 @@
-"""The runner that evaluates in the calling process, one trial after the other."""
+"""The runner that evaluates in the calling process, one trial after the other.
+
+A trial that is out of time is interrupted by an exception that a signal raises in it, which POSIX
+systems can do in the main thread only; elsewhere it runs to its end, and its result counts.
+"""
 
 from __future__ import annotations
 
-from tradewind.runners.run import Failure, Objective, evaluate
-from tradewind.types import Outcome, Trial
+import signal
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import FrameType
+
+from tradewind.runners.run import Failure, Objective, Run, measured
+from tradewind.runners.runner import Done, Stopped, TrialLimits
+from tradewind.types import Trial
+
+_AGAIN = 1.0  # seconds after which an objective that swallowed the interruption gets it again
+_SOON = 1e-3  # seconds for a timer that is due: zero would mean never
 
 
+@dataclass(frozen=True)
 class SerialRunner:
     """Evaluates in this process, one trial at a time."""
 
-    def __init__(self, objective: Objective) -> None:
-        self._objective = objective
-        self._waiting: list[Trial] = []
+    def open(self, objective: Objective, limits: TrialLimits) -> SerialWorkers:
+        if limits.memory is not None:
+            raise ValueError(
+                "a limit on memory needs a process of its own for every trial, but this one "
+                "evaluates in the calling process: give n_workers or a ProcessRunner"
+            )
+        return SerialWorkers(objective, limits.timeout)
+
+
+class SerialWorkers:
+    """The calling process at work: a trial runs inside `wait`, whatever the timeout of that."""
+
+    slots = 1
+    synchronous = False
+
+    def __init__(self, objective: Objective, timeout: float | None) -> None:
+        self._objective, self._timeout = objective, timeout
+        self.opened = self.now()
+        self._waiting: list[tuple[Trial, float | None]] = []  # and by when it must be done
+        self._stopped: list[Done] = []
 
     @property
     def free(self) -> int:
-        return 1 - len(self._waiting)
+        return max(0, 1 - len(self._waiting))
 
-    def submit(self, trial: Trial) -> None:
-        self._waiting.append(trial)
+    def submit(self, trial: Trial, *, within: float | None = None) -> None:
+        self._waiting.append((trial, None if within is None else self.now() + within))
 
-    def wait(self) -> list[tuple[Trial, Outcome | Failure]]:
-        trials, self._waiting = self._waiting, []
-        return [(trial, evaluate(self._objective, trial)) for trial in trials]
+    def wait(self, timeout: float | None = None) -> list[Done]:
+        if self._stopped or not self._waiting:
+            done, self._stopped = self._stopped, []
+            return done
+        trial, deadline = self._waiting.pop(0)
+        left = None if deadline is None else deadline - self.now()
+        if left is not None and left <= 0.0:
+            return [Done(trial, Stopped("there was no time left to begin"))]
+        return [self._evaluated(trial, left)]
+
+    def _evaluated(self, trial: Trial, left: float | None) -> Done:
+        limits = [seconds for seconds in (left, self._timeout) if seconds is not None]
+        alarm = _Alarm(self._objective, min(limits) if limits and _can_interrupt() else None)
+        result, usage = measured(alarm.call, trial)
+        if not alarm.rung:
+            return Done(trial, result, usage)
+        if left is not None and left == min(limits):
+            return Done(trial, Stopped("it was not done in the time that was left"), usage)
+        where = f"\n{result.error}" if isinstance(result, Failure) else ""
+        error = f"a trial may take {self._timeout:g} seconds, and this one took longer{where}"
+        return Done(trial, Failure(error, result.cost), usage)
+
+    def stop(self, numbers: Iterable[int], reason: str) -> None:
+        """Only what has not begun: the caller cannot be here while a trial runs."""
+        named = set(numbers)
+        for entry in [entry for entry in self._waiting if entry[0].number in named]:
+            self._waiting.remove(entry)
+            self._stopped.append(Done(entry[0], Stopped(reason)))
+
+    def now(self) -> float:
+        return time.monotonic()
 
     def close(self) -> None:
-        self._waiting = []
+        self._waiting, self._stopped = [], []
+
+
+class _OutOfTime(BaseException):
+    """Raised in an objective by the alarm; not an `Exception`, which objectives tend to catch."""
+
+
+class _Alarm:
+    """An objective that is interrupted after so many seconds, if that is not None."""
+
+    def __init__(self, objective: Objective, seconds: float | None) -> None:
+        self._objective, self._seconds = objective, seconds
+        self.rung = False
+
+    def call(self, run: Run) -> object:
+        """The timer and the handler of before come back afterwards."""
+        if self._seconds is None:
+            return self._guarded(run)
+        began = time.monotonic()
+        handler = signal.signal(signal.SIGALRM, self._ring)
+        due, interval = signal.setitimer(signal.ITIMER_REAL, max(self._seconds, _SOON), _AGAIN)
+        try:
+            return self._guarded(run)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, handler)
+            if due:
+                left = max(_SOON, due - (time.monotonic() - began))
+                signal.setitimer(signal.ITIMER_REAL, left, interval)
+
+    def _guarded(self, run: Run) -> object:
+        return self._objective(run)
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        """Interrupt the objective, but never the code around it, which has to clean up."""
+        while frame is not None:
+            if frame.f_code is _Alarm._guarded.__code__:
+                self.rung = True
+                raise _OutOfTime
+            frame = frame.f_back
+
+
+def _can_interrupt() -> bool:
+    return (
+        hasattr(signal, "SIGALRM")
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGALRM) is not None  # one that Python could not put back
+    )

@@ -1,0 +1,123 @@
+"""One evaluation in a process of its own, wherever it is asked for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.runners.scenes import STUBBORN, alive, eventually, run_script, starting, written
+from tests.runners.trials import trial
+from tradewind.runners.run import Failure, Run
+from tradewind.runners.runner import Done, Stopped
+from tradewind.runners.slot import evaluate_apart
+from tradewind.runners.worker import packed
+from tradewind.types import Outcome
+
+
+def value(done: Done) -> float:
+    assert isinstance(done.result, Outcome), done.result
+    return done.result.value
+
+
+def test_an_idle_process_serves_the_next_trial_of_its_objective() -> None:
+    blob, other = packed(lambda run: os.getpid()), packed(lambda run: os.getpid() + 0.5)
+    done = evaluate_apart(blob, trial(3))
+    assert done.trial == trial(3)
+    assert done.usage is not None
+    assert value(evaluate_apart(blob, trial(4))) == value(done) != os.getpid()
+    assert value(evaluate_apart(other, trial(4))) != value(done) + 0.5
+
+
+def test_threads_have_processes_of_their_own(tmp_path: Path) -> None:
+    def objective(run: Run) -> float:
+        (tmp_path / str(run.number)).touch()
+        eventually((tmp_path / str(1 - run.number)).exists)
+        return os.getpid()
+
+    blob, values = packed(objective), []
+    threads = [
+        threading.Thread(target=lambda n=n: values.append(value(evaluate_apart(blob, trial(n)))))
+        for n in (0, 1)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(values)) == 2
+
+
+def endless(run: Run) -> None:
+    time.sleep(600)
+
+
+@pytest.mark.parametrize(
+    ("settings", "result"),
+    [
+        ({"timeout": 0.3}, Failure),
+        ({"memory": 1000}, Failure),
+        ({"within": 0.3}, Stopped),
+        ({"stopped": lambda: "as scripted"}, Stopped),
+    ],
+    ids=["timeout", "memory", "within", "stopped"],
+)
+def test_what_goes_over_is_killed(settings: dict[str, Any], result: type) -> None:
+    assert isinstance(evaluate_apart(packed(endless), trial(), **settings).result, result)
+
+
+def test_a_crash_is_a_failure_and_the_next_trial_runs() -> None:
+    blob = packed(lambda run: os._exit(4) if run.number == 0 else 1.0)
+    result = evaluate_apart(blob, trial(0)).result
+    assert isinstance(result, Failure)
+    assert "exit code 4" in result.error
+    assert value(evaluate_apart(blob, trial(1))) == 1.0
+
+
+def test_an_objective_that_cannot_be_loaded_is_an_error() -> None:
+    with pytest.raises(RuntimeError, match="could not start: the objective cannot be loaded"):
+        evaluate_apart(b"nothing of the kind", trial())
+
+
+CALLER = """
+from pathlib import Path
+from tests.runners.scenes import SLEEPER, starting
+from tests.runners.trials import trial
+from tradewind.runners.slot import evaluate_apart
+from tradewind.runners.worker import packed
+
+evaluate_apart(packed(lambda run: 1.0), trial())
+"""
+WAITING = "evaluate_apart(packed(starting(Path(FOLDER, 'pids'), session=True)), trial())"
+
+
+def test_processes_go_with_a_caller_that_is_killed(tmp_path: Path) -> None:
+    code = f"FOLDER = {str(tmp_path)!r}\n{CALLER}\n{WAITING}"
+    with run_script(tmp_path / "caller.py", code) as caller:
+        pids = written(tmp_path / "pids")
+        pids += [p.pid for p in psutil.Process(caller.pid).children(recursive=True)]
+        assert len(set(pids)) == 4  # one idle, one busy with its child, and the guard
+        caller.send_signal(signal.SIGKILL)
+    eventually(lambda: not [pid for pid in pids if alive(pid)])
+
+
+def test_processes_go_with_a_caller_that_ends(tmp_path: Path) -> None:
+    code = f"{CALLER}\nimport psutil; print(*[p.pid for p in psutil.Process().children()])"
+    with run_script(tmp_path / "caller.py", code) as caller:
+        out, _ = caller.communicate()
+    assert caller.returncode == 0
+    assert len(out.split()) == 2
+    assert not [pid for pid in map(int, out.split()) if alive(pid)]
+
+
+def test_a_child_of_a_stopped_trial_goes_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "pids"
+    blob = packed(starting(file, STUBBORN, session=True))
+    done = evaluate_apart(blob, trial(), stopped=lambda: "seen" if file.exists() else None)
+    assert done.result == Stopped("seen")
+    assert not [pid for pid in written(file) if alive(pid)]

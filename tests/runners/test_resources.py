@@ -1,0 +1,150 @@
+"""The share of the machine that each worker process gets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.runners.trials import NO_LIMITS, all_of, trial
+from tradewind.runners import processes
+from tradewind.runners.processes import ProcessRunner
+from tradewind.runners.resources import _quota, usable_cores, visible_devices, with_threads
+from tradewind.runners.run import Run
+from tradewind.types import Outcome, Usage
+
+
+def evaluated(runner: ProcessRunner, objective: object, n: int) -> list[tuple[Outcome, Usage]]:
+    workers = runner.open(objective, NO_LIMITS)  # type: ignore[arg-type]
+    for number in range(n):
+        workers.submit(trial(number))
+    done = all_of(workers, n)
+    workers.close()
+    assert all(isinstance(one.result, Outcome) for one in done), done
+    return [(one.result, one.usage) for one in done]  # type: ignore[misc]
+
+
+def seen(run: Run) -> float:
+    assert run.device == "cuda:0"
+    return float(os.environ["CUDA_VISIBLE_DEVICES"])
+
+
+# ---- cores ----
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({"cpu.max": "250000 100000\n"}, 2),
+        ({"cpu.max": "50000 100000\n"}, 1),
+        ({"cpu.max": "max 100000\n"}, None),
+        ({"cpu/cpu.cfs_quota_us": "300000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 3),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
+        ({}, None),
+    ],
+)
+def test_the_quota_of_a_container_is_read(
+    tmp_path: Path, files: dict[str, str], cores: int | None
+) -> None:
+    (tmp_path / "cpu").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert _quota(tmp_path) == cores
+
+
+def test_some_cores_are_usable() -> None:
+    assert 1 <= usable_cores() <= (os.cpu_count() or 1)
+
+
+def test_a_smaller_number_of_threads_that_the_user_has_set_is_kept() -> None:
+    given = {"OMP_NUM_THREADS": "2,1", "MKL_NUM_THREADS": "16", "NUMEXPR_NUM_THREADS": "many"}
+    threads = with_threads({**given, "HOME": "/home"}, 4)
+    assert threads.pop("HOME") == "/home"
+    assert threads.pop("OMP_NUM_THREADS") == "2,1"
+    assert set(threads.values()) == {"4"}
+    assert len(threads) == 5
+
+
+def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "usable_cores", lambda: 7)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    names = "OMP_NUM_THREADS", "MKL_NUM_THREADS"
+    done = evaluated(
+        ProcessRunner(2), lambda run: {"folds": [float(os.environ[name]) for name in names]}, 2
+    )
+    assert [outcome.folds for outcome, _ in done] == [(1.0, 3.0)] * 2
+
+
+def test_more_workers_than_cores_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "usable_cores", lambda: 1)
+    with pytest.warns(UserWarning, match="2 workers share 1 core: trials slow each other") as seen:
+        ProcessRunner(2).open(lambda run: 1.0, NO_LIMITS).close()
+    assert len(seen) == 1
+
+
+# ---- devices ----
+
+
+def test_without_gpus_the_environment_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
+
+    def objective(run: Run) -> float:
+        assert run.device == "cpu"
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "4,5"
+        return 1.0
+
+    ((_, usage),) = evaluated(ProcessRunner(1), objective, 1)
+    assert usage.device == "cpu"
+
+
+@pytest.mark.filterwarnings("ignore:.* workers share .* core:UserWarning")
+def test_every_worker_sees_one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
+    done = evaluated(ProcessRunner(gpus=2), seen, 2)
+    assert sorted((outcome.value, usage.device) for outcome, usage in done) == [
+        (4.0, "cuda:4"),
+        (5.0, "cuda:5"),
+    ]
+
+
+def test_workers_spread_over_the_gpus_and_sharing_one_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(processes, "usable_cores", lambda: 8)
+    with pytest.warns(UserWarning, match="3 workers share 2 GPUs"):
+        done = evaluated(ProcessRunner(3, gpus=[1, 3], slots_per_gpu=2), seen, 3)
+    assert sorted(outcome.value for outcome, _ in done) == [1.0, 1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("listed", "gpus", "devices"),
+    [
+        (None, [0, 2], ["0", "2"]),
+        ("4,5", [1, 0], ["5", "4"]),
+        (" GPU-a , GPU-b", [1], ["GPU-b"]),
+        ("4,5", ["GPU-x", 0], ["GPU-x", "4"]),
+        ("", ["MIG-x"], ["MIG-x"]),
+    ],
+)
+def test_indices_count_the_devices_that_the_driver_sees(
+    listed: str | None, gpus: list[int | str], devices: list[str]
+) -> None:
+    environment = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
+    assert visible_devices(gpus, environment) == devices
+
+
+@pytest.mark.parametrize("listed", ["", "-1", "4", "4,-1,5"])
+def test_a_device_that_the_driver_does_not_see_is_refused(
+    listed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
+    with pytest.raises(ValueError, match=f"CUDA_VISIBLE_DEVICES='{listed}', which has"):
+        ProcessRunner(gpus=2).open(lambda run: 1.0, NO_LIMITS)
+
+
+def test_one_device_by_two_names_is_refused() -> None:
+    with pytest.raises(ValueError, match="distinct"):
+        visible_devices([0, "4"], {"CUDA_VISIBLE_DEVICES": "4,5"})

@@ -1,0 +1,219 @@
+"""The serial runner interrupts what is out of time, and leaves signals as it found them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from tests.runners.trials import NO_LIMITS, the_one, trial
+from tradewind.runners.run import Failure, Objective, Run
+from tradewind.runners.runner import Done, Stopped, TrialLimits
+from tradewind.runners.serial import SerialRunner, SerialWorkers
+from tradewind.types import Outcome
+
+posix = pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs POSIX signals")
+
+
+def workers(objective: Objective, timeout: float | None = None) -> SerialWorkers:
+    return SerialRunner().open(objective, TrialLimits(timeout=timeout))
+
+
+def forever(run: Run) -> float:
+    while True:
+        time.sleep(0.01)
+
+
+@pytest.fixture(autouse=True)
+def _signals_are_left_as_they_were() -> Iterator[None]:
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+    handler = signal.getsignal(signal.SIGALRM)
+    yield
+    assert signal.getsignal(signal.SIGALRM) is handler
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@posix
+def test_a_trial_that_is_not_done_within_its_time_is_stopped() -> None:
+    done = the_one(workers(forever), within=0.05)
+    assert isinstance(done.result, Stopped)
+    assert done.usage is not None
+    assert done.usage.wall >= 0.05
+
+
+@posix
+def test_a_trial_that_takes_longer_than_the_limit_has_failed() -> None:
+    done = the_one(workers(forever, timeout=0.05))
+    assert isinstance(done.result, Failure)
+    assert "0.05 seconds" in done.result.error
+    assert "in forever" in done.result.error  # where it was
+    assert done.result.raised is None
+    assert done.result.cost is not None
+    assert done.result.cost >= 0.05
+
+
+@posix
+@pytest.mark.parametrize(("within", "timeout", "kind"), [(0.05, 60, Stopped), (60, 0.05, Failure)])
+def test_the_nearer_of_both_ends_says_what_it_is(within: float, timeout: float, kind: type) -> None:
+    assert isinstance(the_one(workers(forever, timeout), within=within).result, kind)
+
+
+@posix
+def test_an_objective_that_swallows_the_interruption_is_interrupted_again() -> None:
+    swallowed = []
+
+    def stubborn(run: Run) -> float:
+        try:
+            forever(run)
+        except BaseException as error:
+            swallowed.append(error)
+        return forever(run)
+
+    assert isinstance(the_one(workers(stubborn), within=0.05).result, Stopped)
+    assert len(swallowed) == 1
+
+
+@posix
+def test_an_answer_that_comes_after_the_interruption_does_not_count() -> None:
+    def late(run: Run) -> float:
+        try:
+            forever(run)
+        except BaseException:
+            return 1.0
+        return 0.0
+
+    assert isinstance(the_one(workers(late, timeout=0.05)).result, Failure)
+
+
+@posix
+def test_a_trial_in_good_time_is_not_disturbed() -> None:
+    at_work = workers(lambda run: 1.0, timeout=60)
+    assert [type(the_one(at_work, number=n, within=60).result) for n in range(3)] == [Outcome] * 3
+
+
+@posix
+def test_a_timer_and_a_handler_of_the_caller_come_back() -> None:
+    rung: list[int] = []
+
+    def own(number: int, frame: FrameType | None) -> None:
+        rung.append(number)
+
+    before = signal.signal(signal.SIGALRM, own)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        the_one(workers(forever), within=0.1)
+        assert signal.getsignal(signal.SIGALRM) is own
+        while not rung:  # it was due meanwhile
+            time.sleep(0.001)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@posix
+def test_a_search_inside_a_trial_keeps_the_outer_limit() -> None:
+    def outer(run: Run) -> float:
+        inner = the_one(workers(lambda run: 1.0, timeout=60), within=60).result
+        assert isinstance(inner, Outcome)
+        return forever(run)
+
+    assert isinstance(the_one(workers(outer, timeout=0.2)).result, Failure)
+
+
+def test_in_another_thread_a_trial_runs_to_its_end_and_counts() -> None:
+    found: list[Done] = []
+
+    def objective(run: Run) -> float:
+        time.sleep(0.05)
+        return 1.0
+
+    def work() -> None:
+        found.append(the_one(workers(objective, timeout=0.01), within=0.02))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert isinstance(found[0].result, Outcome)
+
+
+def test_a_trial_without_time_does_not_begin() -> None:
+    called: list[Run] = []
+    done = the_one(workers(lambda run: called.append(run)), within=0.0)
+    assert isinstance(done.result, Stopped)
+    assert called == []
+
+
+def test_a_trial_that_is_stopped_before_it_begins_does_not_begin() -> None:
+    called: list[int] = []
+
+    def objective(run: Run) -> float:
+        called.append(run.number)
+        return 1.0
+
+    at_work = workers(objective)
+    at_work.submit(trial(1))
+    at_work.stop([1, 7], "enough")
+    assert at_work.free == 1
+    assert at_work.wait() == [Done(trial(1), Stopped("enough"))]
+    assert at_work.wait() == []
+    assert called == []
+
+
+def test_a_trial_runs_only_when_it_is_waited_for() -> None:
+    called: list[int] = []
+    at_work = workers(lambda run: called.append(run.number))
+    at_work.submit(trial(3))
+    assert (called, at_work.free) == ([], 0)
+    at_work.wait(0.0)
+    assert (called, at_work.free) == ([3], 1)
+
+
+@posix
+def test_an_interrupt_from_the_keyboard_is_recorded_with_its_trial() -> None:
+    def objective(run: Run) -> float:
+        os.kill(os.getpid(), signal.SIGINT)
+        return forever(run)
+
+    result = the_one(workers(objective, timeout=60)).result
+    assert isinstance(result, Failure)
+    assert isinstance(result.raised, KeyboardInterrupt)
+
+
+def test_the_time_is_measured() -> None:
+    def objective(run: Run) -> float:
+        with run.timer():
+            pass
+        time.sleep(0.02)
+        return 1.0
+
+    done = the_one(workers(objective))
+    assert done.usage is not None
+    assert done.usage.wall >= 0.02
+    assert isinstance(done.result, Outcome)
+    assert done.result.cost is not None
+    assert done.result.cost < done.usage.wall
+
+
+def test_memory_cannot_be_limited_in_the_calling_process() -> None:
+    with pytest.raises(ValueError, match="n_workers"):
+        SerialRunner().open(forever, TrialLimits(memory=2**30))
+
+
+def test_the_description_is_a_value() -> None:
+    assert SerialRunner() == SerialRunner()
+
+
+def test_closing_forgets_what_has_not_begun() -> None:
+    at_work: Any = SerialRunner().open(forever, NO_LIMITS)
+    at_work.submit(trial(0))
+    at_work.close()
+    at_work.close()
+    assert at_work.wait() == []
