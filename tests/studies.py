@@ -1,11 +1,32 @@
-"""Small studies for the tests of the shell."""
+"""Small studies, drivers and stand-ins for the tests of the shell."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
 
 import tradewind as tw
-from tradewind.strategies import Bayes, Design
+from tradewind import blueprint
+from tradewind.driver import Driver
+from tradewind.errors import StorageError
+from tradewind.events import Created, Event
+from tradewind.goals import Goal
+from tradewind.log.log import Log
+from tradewind.log.memory import MemoryLog
+from tradewind.record import Record
+from tradewind.runners.run import Objective
+from tradewind.runners.runner import Done, Result, TrialLimits, Workers
+from tradewind.strategies import Bayes, Design, RandomSearch, Strategy
+from tradewind.types import Trial
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).parents[1]
 
 SPACE = tw.Space({"x": tw.Float(0, 1), "k": tw.Int(1, 9)})
 CONDITIONAL = tw.Space(
@@ -15,6 +36,19 @@ CONDITIONAL = tw.Space(
         "train_size": tw.TrainSize([0.5, 1.0]),
     }
 )
+MIXED = tw.Space(
+    {
+        "C": tw.Float(1e-4, 1e3, log=True),
+        "kernel": tw.Categorical(["linear", "poly", "rbf"]),
+        "degree": tw.Int(2, 5, when={"kernel": "poly"}),
+        "width": tw.Ordinal([32, 64, 128]),
+        "momentum": tw.Float(0, 1),
+        "train_size": tw.TrainSize(),
+    }
+)
+
+
+# ---- studies ----
 
 
 def create(space: tw.Space = SPACE, **options: Any) -> tw.Study:
@@ -45,3 +79,207 @@ def params(study: tw.Study) -> list[dict[str, Any]]:
 
 def numbers(trials: list[tw.Trial]) -> list[int]:
     return [t.number for t in trials]
+
+
+def states(study: tw.Study) -> list[str]:
+    return [t.state.value for t in study.trials]
+
+
+def timeless(trials: Iterable[tw.Trial]) -> list[tw.Trial]:
+    """The trials without what depends on who runs them when."""
+    return [replace(t, driver=None, started=None, ended=None, usage=None) for t in trials]
+
+
+# ---- logs and drivers ----
+
+
+class Clock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self, now: float = 1000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def never() -> float:
+    """A clock that stands still."""
+    return 0.0
+
+
+def created(
+    space: tw.Space = SPACE,
+    *,
+    goal: Goal | None = None,
+    strategy: Strategy | None = None,
+    seed: int = 0,
+    maximize: bool = True,
+) -> Created:
+    return Created(
+        space=space.to_dict(),
+        goal=blueprint.written(goal or tw.Quality()),
+        strategy=blueprint.written(strategy or RandomSearch()),
+        maximize=maximize,
+        seed=seed,
+        at=0.0,
+    )
+
+
+def drive(
+    log: Log | None = None,
+    *,
+    goal: Goal | None = None,
+    strategy: Strategy | None = None,
+    clock: Callable[[], float] = never,
+    **options: Any,
+) -> Driver:
+    """A driver of a log, which gets its first event if it has none."""
+    log = MemoryLog() if log is None else log
+    if not log.read(0):
+        log.append([created(goal=goal, strategy=strategy, **options)])
+    first = log.read(0)[0]
+    assert isinstance(first, Created)
+    return Driver(
+        log,
+        Record.of(first),
+        goal=goal or tw.Quality(),
+        strategy=strategy or RandomSearch(),
+        clock=clock,
+    )
+
+
+def study_of(log: Log, *, goal: Goal | None = None, strategy: Strategy | None = None) -> tw.Study:
+    """The study in a log."""
+    first = log.read(0)[0]
+    assert isinstance(first, Created)
+    return tw.Study(
+        log,
+        Record.of(first),
+        goal=goal or blueprint.read(first.goal),
+        strategy=strategy or blueprint.read(first.strategy),
+        name="study",
+    )
+
+
+def events_of(study: tw.Study) -> list[Event]:
+    return list(study._driver.log.read(0))
+
+
+class Busy(MemoryLog):
+    """A log in which another driver writes one of `others` just before each append."""
+
+    def __init__(self, *, clock: Callable[[], float] = never) -> None:
+        super().__init__(clock=clock)
+        self.others: list[Event] = []
+
+    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
+        if self.others:
+            super().append([self.others.pop(0)])
+        return super().append(events, expected=expected)
+
+
+@dataclass
+class Unreachable:
+    """A log that cannot be reached `times` times, once it was asked `after` times.
+
+    With `late`, what is asked is done, and only the answer does not come through."""
+
+    inner: Log
+    times: int = 0
+    after: int = 0
+    late: bool = False
+    asked: int = 0
+
+    def _reach(self, ask: Callable[[], T]) -> T:
+        self.asked += 1
+        if self.asked <= self.after or self.times == 0:
+            return ask()
+        self.times -= 1
+        if self.late:
+            ask()
+        raise StorageError("the network is down")
+
+    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
+        return self._reach(lambda: self.inner.append(events, expected=expected))
+
+    def read(self, after: int) -> Sequence[Event]:
+        return self._reach(lambda: self.inner.read(after))
+
+    def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
+        return self._reach(lambda: self.inner.beat(trials, seconds))
+
+
+# ---- workers ----
+
+
+@dataclass
+class ScriptedWorkers:
+    """Runs `slots` trials at once and gives them back together, the latest first."""
+
+    slots: int
+    answer: Callable[[Trial], Result]
+    synchronous: bool = False
+    opened: float = 0.0
+    submitted: list[Trial] = field(default_factory=list)
+    running: list[Trial] = field(default_factory=list)
+    closed: int = 0
+
+    @property
+    def free(self) -> int:
+        return self.slots - len(self.running)
+
+    def submit(self, trial: Trial, *, within: float | None = None) -> None:
+        self.submitted.append(trial)
+        self.running.append(trial)
+
+    def wait(self, timeout: float | None = None) -> list[Done]:
+        done, self.running = self.running[::-1], []
+        return [Done(trial, self.answer(trial)) for trial in done]
+
+    def stop(self, numbers: Iterable[int], reason: str) -> None:
+        raise AssertionError("nothing here takes time, so nothing is stopped")
+
+    def now(self) -> float:
+        return 0.0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@dataclass
+class Opened:
+    """A runner that gives these workers, whatever it is asked for."""
+
+    workers: Workers
+
+    def open(self, objective: Objective, limits: TrialLimits) -> Workers:
+        return self.workers
+
+
+# ---- other processes ----
+
+
+def environment() -> dict[str, str]:
+    """That of a process which finds the package and the tests as this one does."""
+    path = os.pathsep.join([str(ROOT), str(Path(tw.__file__).parents[1])])
+    return {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "error"}
+
+
+def script(code: str, *arguments: object) -> subprocess.Popen[str]:
+    """A Python process that runs `code`, begun and not waited for."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finished(process: subprocess.Popen[str]) -> str:
+    """What a process printed, once it has ended well."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out

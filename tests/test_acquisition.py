@@ -342,6 +342,21 @@ def test_at_changes_nothing_where_nothing_varies(acquisition: Acquisition) -> No
     assert acquisition.at(17, rng=RNG) == acquisition
 
 
+@pytest.mark.parametrize("acquisition", [EI(), PI(), UCB(3.0)], ids=repr)
+def test_only_mgfi_strikes_another_balance_while_others_run(acquisition: Acquisition) -> None:
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    assert acquisition.at(17, pending=5, rng=rng) == acquisition
+    assert rng.bit_generator.state == before
+
+
+def test_mgfi_draws_nothing_while_it_is_alone() -> None:
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    assert MGFI(1.5).at(17, pending=0, rng=rng) == MGFI(1.5)
+    assert rng.bit_generator.state == before
+
+
 @pytest.mark.parametrize("call", ["__call__", "partials"])
 def test_a_schedule_must_be_fixed_before_scoring(call: str) -> None:
     with pytest.raises(TypeError, match=r"fix it with \.at"):

@@ -21,12 +21,17 @@ LAYERS = (
     {"events"},
     {"runners", "log"},
     {"history", "transforms"},
+    {"record"},
     {"surrogates", "acquisition", "maximizers"},
     {"tradeoff"},
     {"goals"},
     {"strategies", "recipes", "stopping"},
-    {"loop", "progress"},
+    {"blueprint", "arguments", "derive"},
+    {"heart", "budget", "exports", "progress"},
+    {"driver"},
+    {"loop"},
     {"study"},
+    {"studies", "replay"},
     {"search_cv", "report", "cli"},
     {"__init__"},
 )
@@ -35,10 +40,13 @@ RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 # Runners and logs are used by the loop and above; the mathematics between knows nothing of them.
 SHELL = {"runners", "log"}
 SHELL_KNOWS = {"types", "errors", "lock", "events", "space", "subsets"}
-SHELL_IS_KNOWN_FROM = RANK["loop"]
+SHELL_IS_KNOWN_FROM = RANK["heart"]
 
-HEAVY = ("matplotlib", "pandas", "scipy.stats", "sklearn", "torch", "tqdm")
-EXTRAS = ("gpytorch", "matplotlib", "pandas", "torch")
+HEAVY = (
+    *("cloudpickle", "distributed", "matplotlib", "pandas", "psutil", "psycopg", "ray"),
+    *("scipy.stats", "sklearn", "sqlite3", "torch", "tqdm"),
+)
+EXTRAS = ("distributed", "gpytorch", "matplotlib", "pandas", "psycopg", "ray", "torch")
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 

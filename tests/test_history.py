@@ -1,4 +1,4 @@
-"""Events become trials and arrays, in one order and one sign."""
+"""Trials become arrays, in one order and one sign."""
 
 from __future__ import annotations
 
@@ -7,96 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-import tradewind as tw
-from tradewind.events import Claimed, Enqueued, Event, Failed, Finished, Proposed
-from tradewind.history import History, Record, proposal_rng, trial_seed
-from tradewind.types import Origin, Outcome, State
-
-SPACE = tw.Space(
-    {
-        "x": tw.Float(0, 10),
-        "kernel": tw.Categorical(["linear", "poly"]),
-        "degree": tw.Int(2, 5, when={"kernel": "poly"}),
-        "size": tw.TrainSize([0.5, 1.0]),
-    }
-)
-
-
-def proposed(number: int, x: float = 5.0, origin: Origin = Origin.DESIGN, **extra: object) -> Event:
-    params = {"x": x, "kernel": "linear", "size": 0.5}
-    return Proposed(number, params, origin, **{"seen": 0, **extra})  # type: ignore[arg-type]
-
-
-def finished(number: int, value: float, cost: float | None = 1.0, folds=()) -> Event:
-    return Finished(number, Outcome(value, cost, folds))
-
-
-def record(*events: Event, seed: int = 0, maximize: bool = True) -> Record:
-    made = Record(SPACE, seed=seed, maximize=maximize)
-    made.apply(events)
-    return made
-
-
-def history(*events: Event, number: int = 99, maximize: bool = True) -> History:
-    return record(*events, maximize=maximize).history(number)
-
-
-# ---- events -> trials ----
-
-
-def test_a_proposed_trial_runs() -> None:
-    trial = record(Claimed(0), proposed(0)).trials[0]
-    assert trial.state is State.RUNNING
-    assert (trial.value, trial.cost, trial.error, trial.folds) == (None, None, None, ())
-
-
-def test_a_finished_trial_has_its_outcome() -> None:
-    trial = record(Claimed(0), proposed(0), finished(0, 0.9, 3.0, (0.8, 1.0))).trials[0]
-    assert trial.state is State.FINISHED
-    assert (trial.value, trial.cost, trial.folds) == (0.9, 3.0, (0.8, 1.0))
-
-
-def test_a_failed_trial_has_its_error_and_perhaps_a_cost() -> None:
-    trial = record(Claimed(0), proposed(0), Failed(0, "boom", cost=2.0)).trials[0]
-    assert trial.state is State.FAILED
-    assert (trial.value, trial.cost, trial.error) == (None, 2.0, "boom")
-
-
-def test_the_training_size_of_a_trial_is_the_one_in_its_params() -> None:
-    assert record(Claimed(0), proposed(0)).trials[0].train_size == 0.5
-
-
-def test_without_a_training_size_in_the_space_all_data_are_used() -> None:
-    made = Record(tw.Space({"x": tw.Float(0, 1)}), seed=0, maximize=True)
-    made.apply([Claimed(0), Proposed(0, {"x": 0.5}, Origin.DESIGN, seen=0)])
-    assert made.trials[0].train_size == 1.0
-
-
-def test_a_claimed_trial_without_a_proposal_is_no_trial_but_its_number_is_taken() -> None:
-    made = record(Claimed(0), Claimed(1))
-    assert made.in_order() == []
-    assert made.claims == 2
-
-
-def test_the_queue_holds_what_was_not_claimed_in_the_order_it_came() -> None:
-    a, b, c = ({"x": float(x)} for x in (1, 2, 3))
-    made = record(Enqueued(a), Enqueued(b), Enqueued(c), Claimed(0, enqueued=0))
-    assert list(made.queue.values()) == [b, c]
-    assert made.enqueued == 3
-
-
-def test_the_position_counts_events_of_every_kind() -> None:
-    assert record(Enqueued({}), Claimed(0), proposed(0), Failed(0, "boom")).position == 4
-
-
-def test_events_may_come_in_pieces() -> None:
-    events = [Claimed(0), proposed(0), Claimed(1), proposed(1, 7.0), finished(0, 1.0)]
-    whole, pieces = record(*events), record()
-    for event in events:
-        pieces.apply([event])
-    assert pieces.in_order() == whole.in_order()
-    assert pieces.position == whole.position
-
+from tests.histories import finished, history, proposed, record
+from tradewind.events import Abandoned, Claimed, Enqueued, Event, Failed, Requeued, Started
+from tradewind.history import History, proposal_rng, trial_seed
+from tradewind.types import Origin
 
 # ---- trials -> arrays ----
 
@@ -123,6 +37,20 @@ def test_finished_failed_and_running_trials_are_kept_apart() -> None:
     assert h.failed[:, 0].tolist() == [0.1]
     assert h.pending[:, 0].tolist() == [0.2]
     assert sorted(h.evaluated[:, 0].tolist()) == [0.0, 0.1, 0.2, 0.3]
+
+
+def test_waiting_trials_are_pending_and_given_up_ones_teach_nothing() -> None:
+    events = [e for n in range(5) for e in (Claimed(n), proposed(n, float(n)))]
+    ends = (Started(0), Started(1), Requeued(1, "died"), Abandoned(2, "lost"))
+    h = history(*events, *ends, Failed(3, "boom", penalize=False), Failed(4, "boom"))
+    assert h.pending[:, 0].tolist() == [0.0, 0.1]
+    assert h.failed[:, 0].tolist() == [0.4]
+    assert len(h.X) == 0
+
+
+def test_the_cost_to_stay_within_is_part_of_what_is_known() -> None:
+    assert record().history(0, max_cost=3.0).max_cost == 3.0
+    assert record().history(0).max_cost is None
 
 
 def test_the_order_in_which_trials_finish_leaves_no_trace() -> None:
@@ -169,20 +97,32 @@ def test_folds_of_any_size_have_a_finite_noise(scale: float) -> None:
 
 def test_initial_is_what_had_finished_when_a_model_first_proposed() -> None:
     origins = [Origin.ADDED, Origin.DESIGN, Origin.ENQUEUED, Origin.MODEL, Origin.DESIGN]
+    asked = {"x": 2.0, "kernel": "linear", "size": 0.5}
     events = [
         e
         for n, origin in enumerate(origins)
-        for e in (Claimed(n), proposed(n, float(n), origin, seen=3 * n), finished(n, 1.0))
+        for e in (
+            Claimed(n, enqueued=0 if origin is Origin.ENQUEUED else None),
+            proposed(n, float(n), origin, seen=1 + 3 * n),
+            finished(n, 1.0),
+        )
     ]
-    h = history(*events)
+    h = history(Enqueued(asked), *events)
     assert h.initial.tolist() == [True, True, True, False, False]
     assert h.designed == 2
 
 
-def test_a_design_trial_that_finishes_after_the_model_began_is_not_initial() -> None:
+def test_a_design_trial_that_finishes_after_the_model_began_is_initial_all_the_same() -> None:
     late = (Claimed(0), proposed(0), Claimed(1), proposed(1), finished(1, 1.0))
     model = (Claimed(2), proposed(2, origin=Origin.MODEL, seen=5), finished(0, 1.0))
-    assert history(*late, *model).initial.tolist() == [False, True]
+    assert history(*late, *model).initial.tolist() == [True, True]
+
+
+def test_what_was_added_before_the_first_model_saw_the_log_is_initial() -> None:
+    """Its number is higher, but the model knew it: it had been claimed long before."""
+    events = (Claimed(0), Claimed(1), proposed(1), finished(1, 1.0))
+    model = (proposed(0, origin=Origin.MODEL, seen=4), finished(0, 2.0))
+    assert history(*events, *model).initial.tolist() == [False, True]
 
 
 def test_before_any_model_all_trials_are_initial() -> None:
@@ -225,10 +165,6 @@ def test_trial_seeds_are_31_bit_and_differ() -> None:
     seeds = [trial_seed(seed, number) for seed in range(10) for number in range(100)]
     assert len(set(seeds)) == 1000
     assert all(0 <= s < 2**31 for s in seeds)
-
-
-def test_a_trial_gets_the_seed_of_its_study_and_number() -> None:
-    assert record(Claimed(4), proposed(4), seed=9).trials[4].seed == trial_seed(9, 4)
 
 
 def test_the_stream_of_a_proposal_depends_on_seed_and_number_alone() -> None:

@@ -1,413 +1,687 @@
-"""The driver writes a log that drivers and threads may share; the loop records everything."""
+"""The loop: it keeps the workers busy, records everything, and knows what failures mean."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+import copy
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tradewind as tw
-from tradewind.errors import ConfigError, TrialError
-from tradewind.events import Claimed, Enqueued, Event, Failed, Finished, Proposed
+from tests.studies import (
+    Clock,
+    Opened,
+    ScriptedWorkers,
+    Unreachable,
+    create,
+    drive,
+    score,
+    states,
+    study_of,
+)
+from tradewind.budget import Limits
+from tradewind.driver import LOSSES, Driver
+from tradewind.errors import FormatError, NoSuchStudy, StorageError, TrialFailed, WorkerError
+from tradewind.events import Abandoned, Event, Failed, Finished, Proposed, Requeued, Started
 from tradewind.goals import Goal
-from tradewind.history import History, Record, proposal_rng
+from tradewind.history import proposal_rng
 from tradewind.log.memory import MemoryLog
-from tradewind.loop import Driver, Limits, run
+from tradewind.loop import Loop, Policy
+from tradewind.record import Record
 from tradewind.runners.run import Failure
-from tradewind.strategies import Bayes, Design, RandomSearch, Strategy
-from tradewind.types import Origin, Outcome, Proposal, State, Trial
-
-SPACE = tw.Space({"x": tw.Float(0, 1), "k": tw.Int(1, 9)})
-
-
-def driver(log: MemoryLog | None = None, strategy: Strategy | None = None) -> Driver:
-    return Driver(
-        MemoryLog() if log is None else log,
-        SPACE,
-        goal=tw.Quality(),
-        strategy=RandomSearch() if strategy is None else strategy,
-        seed=0,
-        maximize=True,
-    )
-
-
-# ---- stand-ins ----
+from tradewind.runners.runner import Done, Lost, Result, Stopped
+from tradewind.runners.simulated import SimulatedRunner
+from tradewind.strategies import Bayes, Design
+from tradewind.types import Origin, Outcome, Proposal, State, Trial, Usage
 
 
 @dataclass
-class ScriptedRunner:
-    """Runs `slots` trials at once and gives them back together, the latest first."""
+class Watched:
+    """What somebody who looks on has seen."""
 
-    slots: int
-    answer: Callable[[Trial], Outcome | Failure]
-    submitted: list[Trial] = field(default_factory=list)
-    running: list[Trial] = field(default_factory=list)
-    closed: int = 0
+    on_done: Callable[[Trial], object] = lambda trial: None
+    running: list[int] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
 
-    @property
-    def free(self) -> int:
-        return self.slots - len(self.running)
+    def started(self, running: int) -> None:
+        self.running.append(running)
 
-    def submit(self, trial: Trial) -> None:
-        self.submitted.append(trial)
-        self.running.append(trial)
-
-    def wait(self) -> list[tuple[Trial, Outcome | Failure]]:
-        done, self.running = self.running[::-1], []
-        return [(trial, self.answer(trial)) for trial in done]
-
-    def close(self) -> None:
-        self.closed += 1
-
-
-class Busy(MemoryLog):
-    """A log in which another driver writes one of `others` just before each append."""
-
-    def __init__(self, *others: Event) -> None:
-        super().__init__()
-        self.others = list(others)
-
-    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
-        if self.others:
-            super().append([self.others.pop(0)])
-        return super().append(events, expected=expected)
-
-
-class Stubborn(RandomSearch):
-    """A strategy with a proposal of its own, or an error."""
-
-    def __init__(self, answer: dict[str, Any] | BaseException) -> None:
-        object.__setattr__(self, "answer", answer)
-
-    def propose(
-        self, space: tw.Space, goal: Goal, history: History, *, rng: np.random.Generator
-    ) -> Proposal:
-        answer = self.answer  # type: ignore[attr-defined]
-        if isinstance(answer, BaseException):
-            raise answer
-        return Proposal(answer, Origin.DESIGN)
+    def done(self, trial: Trial, running: int) -> None:
+        self.trials.append(trial)
+        self.on_done(trial)
 
 
 def loop(
-    drive: Driver,
-    runner: ScriptedRunner,
+    driver: Driver,
+    workers: Any,
     *,
     stopped: Callable[[], bool] = lambda: False,
-    on_done: Callable[[Trial], None] = lambda trial: None,
+    on_done: Callable[[Trial], object] = lambda trial: None,
+    policy: Policy | None = None,
     **limits: Any,
-) -> None:
-    run(drive, runner, Limits(**limits), catch=(Exception,), stopped=stopped, on_done=on_done)
+) -> Watched:
+    watched = Watched(on_done)
+    Loop(driver, workers, Limits(**limits), policy or Policy(), stopped, watched).run()
+    return watched
 
 
-def good(trial: Trial) -> Outcome | Failure:
+def good(trial: Trial) -> Outcome:
     return Outcome(trial.params["x"], 1.0)  # type: ignore[arg-type]
 
 
-# ---- the driver ----
+def raising(error: BaseException) -> Failure:
+    where = 'Traceback (most recent call last):\n  File "train.py", line 1, in objective'
+    return Failure(f"{where}\n{type(error).__name__}: {error}", raised=error)
 
 
-def test_numbers_count_from_zero_without_a_gap() -> None:
-    drive = driver()
-    assert [drive.ask().number for _ in range(5)] == [0, 1, 2, 3, 4]
+def kinds(driver: Driver, kind: type[Event]) -> list[Any]:
+    return [e for e in driver.log.read(0) if isinstance(e, kind)]
 
 
-def test_a_trial_is_claimed_and_then_proposed_from_what_was_seen() -> None:
+class Pauses:
+    """The pauses between attempts to reach a store, which take no time here."""
+
+    def __init__(self) -> None:
+        self.taken: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.taken.append(seconds)
+
+    def monotonic(self) -> float:
+        return sum(self.taken)
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
+    made = Pauses()
+    monkeypatch.setattr("tradewind.loop.time", made)
+    return made
+
+
+# ---- how many run ----
+
+
+def test_as_many_trials_run_at_once_as_the_workers_have_room_for() -> None:
+    workers = ScriptedWorkers(3, good)
+    running = []
+
+    def answer(trial: Trial) -> Result:
+        running.append(sum(t.state is State.RUNNING for t in driver.trials()))
+        return good(trial)
+
+    workers.answer, driver = answer, drive()
+    loop(driver, workers, n_trials=7)
+    assert running == [3, 3, 3, 3, 3, 3, 1]
+
+
+def test_the_loop_ends_after_its_number_of_trials_and_closes_the_workers() -> None:
+    driver, workers = drive(), ScriptedWorkers(2, good)
+    loop(driver, workers, n_trials=5)
+    assert len(driver.trials()) == 5
+    assert all(t.finished for t in driver.trials())
+    assert workers.closed == 1
+
+
+def test_every_trial_is_started_by_the_driver_under_a_lease() -> None:
+    driver = drive()
+    loop(driver, ScriptedWorkers(3, good), n_trials=7)
+    started = kinds(driver, Started)
+    assert sorted(e.number for e in started) == list(range(7))
+    assert all(e.leased and e.driver == started[0].driver for e in started)
+
+
+def test_who_looks_on_sees_how_many_run_and_every_trial_once() -> None:
+    watched = loop(drive(), ScriptedWorkers(3, good), n_trials=5)
+    assert watched.running == [1, 2, 3, 1, 2]
+    assert [t.number for t in watched.trials] == [2, 1, 0, 4, 3]
+
+
+def ahead(workers: Any, n: int = 8) -> list[int]:
+    """How many trials wait for a worker, at each moment that one of them works."""
+    waiting: list[int] = []
+
+    def answer(trial: Trial) -> Result:
+        waiting.append(sum(t.state is State.WAITING for t in driver.trials()))
+        return good(trial)
+
+    driver, workers.answer = drive(), answer
+    loop(driver, workers, n_trials=n)
+    assert [t.number for t in driver.trials()] == list(range(n))
+    assert all(t.finished for t in driver.trials())
+    return waiting
+
+
+def test_with_several_workers_one_trial_is_proposed_ahead_but_none_too_many() -> None:
+    # the last two of eight run when there is no other left to propose
+    assert ahead(ScriptedWorkers(3, good)) == [1, 1, 1, 1, 1, 1, 0, 0]
+
+
+def test_with_one_worker_nothing_is_proposed_ahead() -> None:
+    assert set(ahead(ScriptedWorkers(1, good))) == {0}
+
+
+def test_synchronous_workers_get_a_round_when_all_are_free_and_nothing_ahead() -> None:
+    assert set(ahead(ScriptedWorkers(3, good, synchronous=True))) == {0}
+
+
+def test_a_synchronous_round_waits_for_its_slowest_trial() -> None:
+    study = create()
+    runner = SimulatedRunner(3, duration=lambda t: 1.0 + t.number % 3, synchronous=True)
+    study.optimize(lambda t: 1.0, n_trials=9, runner=runner)
+    pending = [e.seen for e in study._driver.log.read(0) if isinstance(e, Proposed)]
+    ends = [i for i, e in enumerate(study._driver.log.read(0)) if isinstance(e, Finished)]
+    # no proposal between the first and the last end of a round
+    for i in range(0, 9, 3):
+        assert not any(ends[i] < seen < ends[i + 2] for seen in pending)
+    assert runner.workers is not None
+    assert runner.workers.now() == 9.0
+
+
+def test_asynchronous_workers_do_not_wait_for_each_other() -> None:
+    study = create()
+    runner = SimulatedRunner(3, duration=lambda t: 1.0 + t.number % 3)
+    study.optimize(lambda t: 1.0, n_trials=30, runner=runner)
+    assert runner.workers is not None
+    assert runner.workers.utilization > 0.9
+
+
+def test_a_trial_that_was_proposed_ahead_and_taken_by_another_is_replaced() -> None:
     log = MemoryLog()
-    trial = driver(log).ask()
-    assert log.read(0) == [
-        Claimed(0),
-        Proposed(0, dict(trial.params), Origin.DESIGN, seen=1, handover={}),
-    ]
+    driver, other = drive(log), drive(log)
 
+    def steal(trial: Trial) -> Result:
+        waiting = [t.number for t in other.trials() if t.state is State.WAITING]
+        if waiting and trial.number == 0:
+            other.requeue(waiting[0], "mine now", retry=False)
+            assert other.ask().number == waiting[0]
+        return good(trial)
 
-def test_a_queued_trial_is_claimed_and_proposed_in_one_piece() -> None:
-    log = MemoryLog()
-    drive = driver(log)
-    drive.enqueue({"x": 0.5, "k": 3})
-    drive.ask()
-    assert log.read(0) == [
-        Enqueued({"x": 0.5, "k": 3}),
-        Claimed(0, enqueued=0),
-        Proposed(0, {"x": 0.5, "k": 3}, Origin.ENQUEUED, seen=1),
-    ]
-
-
-def test_what_is_enqueued_is_complete_and_in_plain_values() -> None:
-    log = MemoryLog()
-    driver(log).enqueue({"x": np.float32(0.5)})
-    (event,) = log.read(0)
-    assert isinstance(event, Enqueued)
-    assert {name: type(value) for name, value in event.params.items()} == {"x": float, "k": int}
-
-
-def test_an_added_trial_is_written_in_one_piece() -> None:
-    log = MemoryLog()
-    driver(log).add({"x": 0.5, "k": 3}, Outcome(1.0))
-    assert [type(e) for e in log.read(0)] == [Claimed, Proposed, Finished]
-
-
-def test_changing_a_trial_that_was_given_changes_nothing() -> None:
-    drive = driver()
-    params = dict(drive.ask().params)
-    for trial in (
-        drive.trial(0),
-        drive.trials()[0],
-        drive.state()[0][0],
-        drive.add(params, Outcome(1.0)),
-    ):
-        trial.params.clear()  # type: ignore[attr-defined]
-    assert [dict(t.params) for t in drive.trials()] == [params, params]
-
-
-@pytest.mark.parametrize("number", [1, -1, 99])
-def test_a_trial_that_was_never_asked_cannot_be_finished(number: int) -> None:
-    drive = driver()
-    drive.ask()
-    with pytest.raises(TrialError, match=f"no trial {number}"):
-        drive.finish(number, Outcome(1.0))
-
-
-@pytest.mark.parametrize("first", [Outcome(1.0), Failure("boom")])
-@pytest.mark.parametrize("second", [Outcome(2.0), Failure("again")])
-def test_a_trial_ends_once(first: Outcome | Failure, second: Outcome | Failure) -> None:
-    drive = driver()
-    drive.ask()
-    told = drive.finish(0, first)
-    with pytest.raises(TrialError, match=f"told once, but trial 0 is already {told.state.value}"):
-        drive.finish(0, second)
-    assert drive.trials() == [told]
-
-
-@pytest.mark.parametrize("error", [ValueError("broken"), KeyboardInterrupt()])
-def test_a_strategy_that_raises_leaves_a_study_that_goes_on(error: BaseException) -> None:
-    log = MemoryLog()
-    with pytest.raises(type(error)):
-        driver(log, Stubborn(error)).ask()
-    drive = driver(log)
-    assert drive.trials() == []
-    assert drive.ask().state is State.RUNNING
-
-
-@pytest.mark.parametrize(
-    "config", [{"x": 2.0, "k": 1}, {"x": 0.5}, {"x": 0.5, "k": 1, "z": 1}, {"x": "a", "k": 1}]
-)
-def test_a_proposal_outside_the_space_is_refused_before_it_is_written(
-    config: dict[str, Any],
-) -> None:
-    log = MemoryLog()
-    with pytest.raises(ConfigError):
-        driver(log, Stubborn(config)).ask()
-    assert driver(log).trials() == []
-    assert driver(log).ask().state is State.RUNNING
-
-
-def test_a_proposal_may_be_in_numpy_values() -> None:
-    trial = driver(strategy=Stubborn({"x": np.float64(0.5), "k": np.int64(2)})).ask()
-    assert trial.params == {"x": 0.5, "k": 2}
-    assert type(trial.params["x"]) is float
-
-
-# ---- several drivers, several threads ----
-
-
-def test_two_drivers_on_one_log_take_turns() -> None:
-    log = MemoryLog()
-    a, b = driver(log), driver(log)
-    numbers = [d.ask().number for d in (a, b, b, a, b)]
-    assert numbers == [0, 1, 2, 3, 4]
-    assert a.trials() == b.trials()
-
-
-def test_a_driver_that_was_overtaken_claims_the_next_number() -> None:
-    drive = driver(Busy(Claimed(0), Claimed(1)))
-    assert drive.ask().number == 2
-
-
-def test_a_driver_that_was_overtaken_adds_under_the_next_number() -> None:
-    drive = driver(Busy(Claimed(0)))
-    assert drive.add({"x": 0.5, "k": 1}, Outcome(1.0)).number == 1
-
-
-def test_of_two_drivers_that_tell_a_trial_the_second_is_refused() -> None:
-    log = Busy()
-    drive = driver(log)
-    drive.ask()
-    log.others = [Failed(0, "by another")]
-    with pytest.raises(TrialError, match="told once"):
-        drive.finish(0, Outcome(1.0))
-    assert drive.trials()[0].error == "by another"
-
-
-def test_threads_that_ask_and_tell_get_numbers_and_points_of_their_own() -> None:
-    drive = driver(strategy=Bayes(design=Design(4)))
-    together = threading.Barrier(4)
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        together.wait()
-        try:
-            for _ in range(5):
-                trial = drive.ask()
-                drive.trials()
-                drive.finish(trial.number, good(trial))
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    trials = drive.trials()
-    assert [t.number for t in trials] == list(range(20))
-    assert len({tuple(t.params.items()) for t in trials}) == 20
-    assert all(t.value == t.params["x"] for t in trials)
+    loop(driver, ScriptedWorkers(2, steal), n_trials=6)
+    trials = driver.trials()
+    assert [t.state for t in trials].count(State.RUNNING) == 1  # the other's
+    assert sum(t.finished for t in trials) == 6
+    assert not driver.working
 
 
 @pytest.mark.parametrize("goal", [tw.Quality(), tw.Tradeoff(alpha=0.3)], ids=repr)
 def test_every_proposal_of_a_parallel_run_follows_from_the_log_it_saw(goal: Goal) -> None:
     log, strategy = MemoryLog(), Bayes(design=Design(4))
-    drive = Driver(log, SPACE, goal=goal, strategy=strategy, seed=5, maximize=True)
-    loop(drive, ScriptedRunner(3, good), n_trials=12)
+    driver = drive(log, goal=goal, strategy=strategy, seed=5)
+    loop(driver, ScriptedWorkers(3, good), n_trials=12)
     events = log.read(0)
     proposals = [e for e in events if isinstance(e, Proposed)]
     assert {p.origin for p in proposals} == {Origin.DESIGN, Origin.MODEL}
     for event in proposals:
-        record = Record(SPACE, seed=5, maximize=True)
+        record = Record(driver.space, seed=5, maximize=True)
         record.apply(events[: event.seen])
         again = strategy.propose(
-            SPACE, goal, record.history(event.number), rng=proposal_rng(5, event.number)
+            driver.space, goal, record.history(event.number), rng=proposal_rng(5, event.number)
         )
-        assert again == Proposal(event.params, event.origin, event.handover)
+        assert again == Proposal(event.params, event.origin, event.handover, event.expected_cost)
 
 
-# ---- the loop ----
-
-
-def test_as_many_trials_run_at_once_as_the_runner_has_room_for() -> None:
-    runner = ScriptedRunner(3, good)
-    pending = []
-
-    def answer(trial: Trial) -> Outcome | Failure:
-        pending.append(sum(t.state is State.RUNNING for t in drive.trials()))
-        return good(trial)
-
-    runner.answer, drive = answer, driver()
-    loop(drive, runner, n_trials=7)
-    assert pending == [3, 3, 3, 3, 3, 3, 1]
-
-
-def test_the_loop_ends_after_its_number_of_trials_and_closes_the_runner() -> None:
-    drive, runner = driver(), ScriptedRunner(2, good)
-    loop(drive, runner, n_trials=5)
-    assert len(drive.trials()) == 5
-    assert all(t.finished for t in drive.trials())
-    assert runner.closed == 1
-
-
-def test_no_trial_starts_once_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Clock:
-        now = 0.0
-
-        @classmethod
-        def monotonic(cls) -> float:
-            return cls.now
-
-    def answer(trial: Trial) -> Outcome | Failure:
-        Clock.now += 10.0
-        return good(trial)
-
-    monkeypatch.setattr("tradewind.loop.time", Clock)
-    drive = driver()
-    loop(drive, ScriptedRunner(1, answer), timeout=25.0)
-    assert len(drive.trials()) == 3
+# ---- when it ends ----
 
 
 def test_no_trial_starts_once_the_cost_is_spent() -> None:
-    drive = driver()
-    loop(drive, ScriptedRunner(1, lambda t: Outcome(1.0, 2.0)), max_cost=5.0)
-    assert len(drive.trials()) == 3
+    driver = drive()
+    loop(driver, ScriptedWorkers(1, lambda t: Outcome(1.0, 2.5)), max_cost=5.0)
+    assert len(driver.trials()) == 2
 
 
-def test_what_failed_trials_cost_is_spent_too() -> None:
-    drive = driver()
-    loop(drive, ScriptedRunner(1, lambda t: Failure("boom", 2.0)), max_cost=5.0)
-    assert len(drive.trials()) == 3
+def test_trials_that_fail_at_no_known_cost_use_up_a_limit_all_the_same() -> None:
+    driver = drive()
+    loop(driver, ScriptedWorkers(1, lambda t: Failure("boom", 2.0)), max_cost=5.0)
+    assert [t.state for t in driver.trials()] == [State.FAILED] * 10
+    assert {t.cost for t in driver.trials()} == {None}  # seconds are no cost
+
+
+def test_failed_trials_cost_what_others_do_where_nobody_knows_better() -> None:
+    driver = drive()
+    answer = lambda t: Outcome(1.0, 2.0) if t.number == 0 else Failure("boom", 1e9)  # noqa: E731
+    loop(driver, ScriptedWorkers(1, answer), max_cost=6.0)
+    assert len(driver.trials()) == 3
 
 
 def test_the_first_limit_that_is_reached_counts() -> None:
-    drive = driver()
-    loop(drive, ScriptedRunner(1, lambda t: Outcome(1.0, 2.0)), max_cost=5.0, n_trials=2)
-    assert len(drive.trials()) == 2
+    driver = drive()
+    loop(driver, ScriptedWorkers(1, lambda t: Outcome(1.0, 2.0)), max_cost=50.0, n_trials=2)
+    assert len(driver.trials()) == 2
 
 
-def test_a_stopped_loop_waits_for_what_is_running() -> None:
-    drive, stop = driver(), []
+def test_a_stopped_loop_waits_for_what_is_running_and_gives_back_what_is_not() -> None:
+    driver, stop = drive(), []
     loop(
-        drive,
-        ScriptedRunner(3, good),
+        driver,
+        ScriptedWorkers(3, good),
         n_trials=50,
         stopped=lambda: bool(stop),
         on_done=stop.append,
     )
-    assert [t.state for t in drive.trials()] == [State.FINISHED] * 3
+    assert [t.state for t in driver.trials()] == [State.FINISHED] * 3 + [State.WAITING]
+    assert [(e.number, e.retry) for e in kinds(driver, Requeued)] == [(3, False)]
+    assert driver.ask().number == 3
+
+
+# ---- failures ----
 
 
 def test_trials_that_end_with_one_that_raises_are_recorded_all_the_same() -> None:
     interrupt = KeyboardInterrupt()
-    drive, seen = driver(), []
-    runner = ScriptedRunner(
-        3, lambda t: Failure("stopped", raised=interrupt) if t.number == 2 else good(t)
-    )
+    driver = drive()
+    workers = ScriptedWorkers(3, lambda t: raising(interrupt) if t.number == 2 else good(t))
+    watched = Watched()
     with pytest.raises(KeyboardInterrupt) as raised:
-        loop(drive, runner, n_trials=9, on_done=seen.append)
+        Loop(driver, workers, Limits(n_trials=9), Policy(), lambda: False, watched).run()
     assert raised.value is interrupt
-    assert [t.state for t in drive.trials()] == [State.FINISHED, State.FINISHED, State.FAILED]
-    assert len(seen) == 3
-    assert runner.closed == 1
+    ended = [State.FINISHED, State.FINISHED, State.FAILED]
+    assert [t.state for t in driver.trials()] == [*ended, State.WAITING]
+    assert len(watched.trials) == 3
+    assert workers.closed == 1
 
 
 def test_trials_that_end_with_one_whose_callback_raises_are_recorded_all_the_same() -> None:
     def on_done(trial: Trial) -> None:
         raise RuntimeError("callback")
 
-    drive, runner = driver(), ScriptedRunner(3, good)
+    driver, workers = drive(), ScriptedWorkers(3, good)
     with pytest.raises(RuntimeError, match="callback"):
-        loop(drive, runner, n_trials=9, on_done=on_done)
-    assert [t.state for t in drive.trials()] == [State.FINISHED] * 3
-    assert runner.closed == 1
+        loop(driver, workers, n_trials=9, on_done=on_done)
+    assert [t.state for t in driver.trials()] == [State.FINISHED] * 3 + [State.WAITING]
+    assert workers.closed == 1
+    assert not driver.working
+
+
+def test_what_still_runs_when_a_callback_raises_is_abandoned() -> None:
+    study = create()
+
+    def callback(study: tw.Study, trial: Trial) -> None:
+        raise RuntimeError("callback")
+
+    runner = SimulatedRunner(3, duration=lambda t: 1.0 + t.number)
+    with pytest.raises(RuntimeError, match="callback"):
+        study.optimize(lambda t: 1.0, n_trials=9, runner=runner, callbacks=[callback])
+    assert states(study) == ["finished", "abandoned", "abandoned", "waiting"]
+    assert study.trials[1].error == "the search ended while it ran"
+    assert study.ask().number == 3
 
 
 def test_only_what_is_caught_goes_on() -> None:
-    drive = driver()
-    runner = ScriptedRunner(1, lambda t: Failure("boom", raised=ValueError("boom")))
+    driver = drive()
+    workers = ScriptedWorkers(1, lambda t: raising(ValueError("boom")))
     with pytest.raises(ValueError, match="boom"):
-        run(
-            drive,
-            runner,
-            Limits(n_trials=3),
-            catch=(KeyError,),
-            stopped=lambda: False,
-            on_done=lambda trial: None,
-        )
-    assert len(drive.trials()) == 1
-    loop(drive, runner, n_trials=3)
-    assert len(drive.trials()) == 4
+        loop(driver, workers, n_trials=3, policy=Policy(catch=(KeyError,)))
+    assert len(driver.trials()) == 1
+    loop(driver, workers, n_trials=3)
+    assert len(driver.trials()) == 4
 
 
 def test_a_failure_without_an_exception_never_ends_the_loop() -> None:
-    drive = driver()
-    run(
-        drive,
-        ScriptedRunner(1, lambda t: Failure("returned NaN")),
-        Limits(n_trials=3),
-        catch=(),
-        stopped=lambda: False,
-        on_done=lambda trial: None,
-    )
-    assert len(drive.trials()) == 3
+    driver = drive()
+    workers = ScriptedWorkers(1, lambda t: Failure("returned NaN"))
+    loop(driver, workers, n_trials=3, policy=Policy(catch=()))
+    assert len(driver.trials()) == 3
+
+
+@pytest.mark.parametrize(("on_error", "believed"), [("penalize", 3), ("ignore", 0)])
+def test_failures_are_believed_or_ignored(on_error: Any, believed: int) -> None:
+    driver = drive()
+    workers = ScriptedWorkers(1, lambda t: Failure("boom"))
+    loop(driver, workers, n_trials=3, policy=Policy(on_error=on_error))
+    assert [t.state for t in driver.trials()] == [State.FAILED] * 3
+    assert len(driver.state()[1].failed) == believed
+
+
+def test_a_failure_that_is_ignored_is_not_tried_again_at_once() -> None:
+    study = tw.create_study({"k": tw.Int(1, 9)}, seed=0)
+
+    def objective(trial: Any) -> float:
+        if trial.params["k"] > 6:
+            raise ValueError
+        return float(trial.params["k"])
+
+    study.optimize(objective, n_trials=9, on_error="ignore")
+    assert sorted(t.params["k"] for t in study.trials) == list(range(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [(raising(ValueError("boom")), ValueError), (Failure("returned NaN"), TrialFailed)],
+    ids=["raised", "returned"],
+)
+def test_a_failure_may_end_the_search_and_is_recorded_first(
+    failure: Failure, error: type[Exception]
+) -> None:
+    driver = drive()
+    workers = ScriptedWorkers(2, lambda t: failure if t.number == 1 else good(t))
+    with pytest.raises(error):
+        loop(driver, workers, n_trials=9, policy=Policy(on_error="raise"))
+    assert [t.state for t in driver.trials()][:2] == [State.FINISHED, State.FAILED]
+    assert driver.trials()[1].error == failure.error
+
+
+def failing_until(attempt: int, result: Result) -> Callable[[Trial], Result]:
+    """Trial 0 comes to `result` until it is tried for the so-manieth time."""
+    return lambda t: result if t.number == 0 and t.retries < attempt else good(t)
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_a_trial_that_fails_is_tried_again_and_counts_once(slots: int) -> None:
+    driver = drive()
+    workers = ScriptedWorkers(slots, failing_until(2, raising(OSError("disk"))))
+    loop(driver, workers, n_trials=5, policy=Policy(max_retries=2))
+    assert [t.state for t in driver.trials()] == [State.FINISHED] * 5
+    assert [t.retries for t in driver.trials()] == [2, 0, 0, 0, 0]
+    assert [t.number for t in workers.submitted].count(0) == 3
+    assert [e.reason for e in kinds(driver, Requeued) if e.number == 0] == ["OSError: disk"] * 2
+
+
+def test_a_trial_that_keeps_failing_has_failed_in_the_end() -> None:
+    driver = drive()
+    workers = ScriptedWorkers(1, failing_until(99, Failure("boom")))
+    loop(driver, workers, n_trials=3, policy=Policy(max_retries=2))
+    first, *others = driver.trials()
+    assert (first.state, first.retries) == (State.FAILED, 2)
+    assert all(t.finished for t in others)
+    assert len(others) == 2
+
+
+def test_what_is_not_caught_is_not_tried_again() -> None:
+    driver = drive()
+    workers = ScriptedWorkers(1, failing_until(1, raising(KeyError("x"))))
+    with pytest.raises(KeyError):
+        loop(driver, workers, n_trials=3, policy=Policy(catch=(OSError,), max_retries=5))
+    assert [t.state for t in driver.trials()] == [State.FAILED]
+
+
+def test_retries_come_before_a_failure_ends_the_search() -> None:
+    driver = drive()
+    workers = ScriptedWorkers(1, failing_until(1, Failure("boom")))
+    loop(driver, workers, n_trials=3, policy=Policy(on_error="raise", max_retries=1))
+    assert all(t.finished for t in driver.trials())
+
+
+def test_a_trial_that_runs_again_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    workers = ScriptedWorkers(1, failing_until(1, Lost("the machine went away")))
+    loop(drive(), workers, n_trials=1)
+    assert [r.message for r in caplog.records] == ["trial 0 runs again: the machine went away"]
+
+
+@pytest.mark.parametrize("max_retries", [0, 5])
+def test_a_lost_trial_runs_again_and_is_given_up_after_so_many_losses(max_retries: int) -> None:
+    driver = drive()
+    workers = ScriptedWorkers(2, failing_until(99, Lost("gone")))
+    watched = loop(driver, workers, n_trials=4, policy=Policy(max_retries=max_retries))
+    first, *others = driver.trials()
+    assert (first.state, first.losses) == (State.ABANDONED, LOSSES)
+    assert first.error == "gone, 4 times"
+    assert all(t.finished for t in others)
+    assert sorted(t.number for t in watched.trials) == [0, 1, 2, 3]
+
+
+def test_a_loss_is_no_failed_attempt() -> None:
+    driver = drive()
+
+    def answer(trial: Trial) -> Result:
+        return [Lost("gone"), Failure("boom"), Lost("gone"), good(trial)][trial.retries]
+
+    loop(driver, ScriptedWorkers(1, answer), n_trials=1, policy=Policy(max_retries=1))
+    (trial,) = driver.trials()
+    assert (trial.state, trial.retries, trial.losses) == (State.FINISHED, 3, 2)
+
+
+def test_a_stopped_trial_is_abandoned_with_what_it_cost() -> None:
+    driver = drive()
+    for wall in (1.0, 3.0, 9.0):  # 2 for a second
+        driver.finish(driver.ask().number, Outcome(1.0, cost=2.0 * wall), Usage(wall))
+
+    @dataclass
+    class Stopping(ScriptedWorkers):
+        def wait(self, timeout: float | None = None) -> list[Done]:
+            done, self.running = self.running, []
+            return [Done(t, Stopped("no more time"), Usage(wall=5.0)) for t in done]
+
+    loop(driver, Stopping(1, good), n_trials=1, max_cost=1e9)
+    trial = driver.trials()[3]
+    assert (trial.state, trial.cost) == (State.ABANDONED, 10.0)
+    assert trial.error == "stopped: no more time"
+
+
+def test_a_result_that_comes_too_late_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "tradewind")
+    log = MemoryLog()
+    driver, other = drive(log), drive(log)
+
+    def answer(trial: Trial) -> Result:
+        if trial.number == 0:
+            other.finish(0, Outcome(0.25))
+        return Outcome(0.75, 1.0)
+
+    watched = loop(driver, ScriptedWorkers(1, answer), n_trials=2)
+    assert [t.value for t in driver.trials()] == [0.25, 0.75]
+    assert [t.number for t in watched.trials] == [1]
+    assert "a result came too late" in caplog.text
+
+
+# ---- a store that cannot be reached ----
+
+
+class Weather:
+    """A driver of a log that cannot be reached now and then, and workers whose trial 1 fails once.
+
+    A trial takes longer than a lease, so that whatever nobody works on is taken up again."""
+
+    def __init__(self, slots: int, **faults: Any) -> None:
+        self.clock = Clock()
+        self.log = Unreachable(MemoryLog(clock=self.clock))
+        self.driver = drive(self.log)
+        self.log.asked = 0
+        for name, value in faults.items():
+            setattr(self.log, name, value)
+        self.workers = ScriptedWorkers(slots, self.answer)
+        self.given: set[int] = set()  # trials that gave an outcome
+
+    def answer(self, trial: Trial) -> Result:
+        self.clock.now += 100.0
+        if trial.number == 1 and not trial.retries:
+            return Failure("boom")
+        self.given.add(trial.number)
+        return good(trial)
+
+    def run(self, n_trials: int = 6, **options: Any) -> Watched:
+        policy = Policy(max_retries=1)
+        return loop(self.driver, self.workers, n_trials=n_trials, policy=policy, **options)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(1, 1, False), (1, 3, True), (3, 3, False), (3, 1, True)],
+    ids=["refused", "unanswered", "refused, 3 workers", "unanswered, 3 workers"],
+)
+def storms(request: pytest.FixtureRequest) -> list[tuple[Weather, Watched]]:
+    """Searches in which the store goes away so many times, at every place where it can."""
+    slots, times, late = request.param
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tradewind.loop.time", Pauses())
+        calm = Weather(slots)
+        calm.run()
+        stormy = [Weather(slots, after=i, times=times, late=late) for i in range(calm.log.asked)]
+        return [(weather, weather.run()) for weather in stormy]
+
+
+def test_no_result_is_lost_to_a_store_that_comes_back(
+    storms: list[tuple[Weather, Watched]],
+) -> None:
+    for weather, _ in storms:
+        finished = {t.number for t in weather.driver.trials() if t.finished}
+        assert finished == weather.given
+        assert len(finished) == 6
+        assert not weather.driver.working
+
+
+def test_who_looks_on_hears_of_every_trial_once_though_the_store_went_away(
+    storms: list[tuple[Weather, Watched]],
+) -> None:
+    for weather, watched in storms:
+        assert sorted(t.number for t in watched.trials) == sorted(weather.given)
+
+
+def test_a_retry_counts_once_though_the_store_went_away(
+    storms: list[tuple[Weather, Watched]],
+) -> None:
+    for weather, _ in storms:
+        assert [e.reason for e in kinds(weather.driver, Requeued)].count("boom") <= 1
+
+
+def test_what_was_begun_when_the_store_went_away_is_taken_up_in_time(
+    storms: list[tuple[Weather, Watched]],
+) -> None:
+    for weather, _ in copy.deepcopy(storms[::3]):
+        weather.clock.now += 1000.0
+        weather.run(n_trials=3)
+        trials = weather.driver.trials()
+        assert [t.number for t in trials] == list(range(9))
+        assert all(t.finished for t in trials)
+
+
+def test_what_a_driver_could_not_say_about_a_trial_is_taken_up_when_its_lease_is_over(
+    pauses: Pauses,
+) -> None:
+    clock = Clock()
+    log = Unreachable(MemoryLog(clock=clock))
+    driver = drive(log)
+
+    def answer(trial: Trial) -> Result:
+        log.times = 10**6
+        return good(trial)
+
+    with pytest.raises(StorageError, match=r"trial 0 gave Outcome\(.*"):
+        loop(driver, ScriptedWorkers(1, answer), n_trials=5)
+    log.times = 0
+    assert [t.state for t in driver.trials()] == [State.RUNNING]
+    clock.now += 61.0
+    loop(driver, ScriptedWorkers(1, good), n_trials=2)
+    assert [(t.state, t.retries) for t in driver.trials()] == [
+        (State.FINISHED, 1),
+        (State.FINISHED, 0),
+    ]
+
+
+def test_a_study_that_was_deleted_is_not_waited_for(pauses: Pauses) -> None:
+    log = MemoryLog()
+    driver = drive(log)
+
+    def answer(trial: Trial) -> Result:
+        log.delete("study")
+        return good(trial)
+
+    workers = ScriptedWorkers(1, answer)
+    with pytest.raises(StorageError) as raised:
+        loop(driver, workers, n_trials=3)
+    assert isinstance(raised.value.__cause__, NoSuchStudy)
+    assert pauses.taken == []
+    assert workers.closed == 1
+
+
+def test_a_store_that_stays_away_is_waited_for_half_a_minute(pauses: Pauses) -> None:
+    weather = Weather(2, times=10**6)
+    with pytest.raises(StorageError, match="the network is down"):
+        weather.run()
+    assert 15.0 < sum(pauses.taken) <= 30.0
+    assert pauses.taken == sorted(pauses.taken)
+    assert weather.workers.closed == 1
+
+
+def test_a_store_that_is_away_when_the_search_begins_is_waited_for(pauses: Pauses) -> None:
+    weather = Weather(2, times=2)
+    weather.run(timeout=1e9)
+    assert len(weather.given) == 6
+
+
+def test_the_workers_are_closed_when_nothing_could_be_read(pauses: Pauses) -> None:
+    log = Unreachable(MemoryLog())
+    drive(log)
+    study, workers = study_of(log), ScriptedWorkers(2, good)
+    log.times = 10**6
+    with pytest.raises(StorageError):
+        study.optimize(score, n_trials=3, max_cost=10.0, runner=Opened(workers))
+    assert workers.closed >= 1
+
+
+def test_all_results_that_could_not_be_recorded_are_shown(pauses: Pauses) -> None:
+    log = Unreachable(MemoryLog())
+    driver = drive(log)
+
+    def answer(trial: Trial) -> Result:
+        log.times = 10**6
+        return good(trial)
+
+    with pytest.raises(StorageError) as raised:
+        loop(driver, ScriptedWorkers(3, answer), n_trials=5)
+    for number in range(3):
+        assert f"trial {number} gave Outcome(value=" in str(raised.value)
+
+
+def test_what_ran_on_workers_that_broke_goes_back_to_the_queue() -> None:
+    @dataclass
+    class Breaking(ScriptedWorkers):
+        def wait(self, timeout: float | None = None) -> list[Done]:
+            raise WorkerError("the cluster has gone")
+
+    driver = drive()
+    with pytest.raises(WorkerError, match="the cluster has gone"):
+        loop(driver, Breaking(2, good), n_trials=9)
+    assert [(t.state, t.retries) for t in driver.trials()] == [
+        (State.WAITING, 1),
+        (State.WAITING, 1),
+        (State.WAITING, 0),  # it had not begun
+    ]
+    loop(driver, ScriptedWorkers(2, good), n_trials=3)
+    assert [t.state for t in driver.trials()] == [State.FINISHED] * 3
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no worker starts"), KeyboardInterrupt()])
+def test_workers_that_break_leave_a_log_that_is_whole(error: BaseException) -> None:
+    @dataclass
+    class Breaking(ScriptedWorkers):
+        def wait(self, timeout: float | None = None) -> list[Done]:
+            raise error
+
+    driver, workers = drive(), Breaking(2, good)
+    with pytest.raises(type(error)):
+        loop(driver, workers, n_trials=9)
+    reason = "interrupted" if isinstance(error, KeyboardInterrupt) else "the search ended while"
+    assert [(t.state, (t.error or reason)[: len(reason)]) for t in driver.trials()] == [
+        (State.ABANDONED, reason),
+        (State.ABANDONED, reason),
+        (State.WAITING, reason),
+    ]
+    assert workers.closed == 1
+    loop(driver, ScriptedWorkers(2, good), n_trials=3)
+    assert sum(t.finished for t in driver.trials()) == 3
+
+
+def test_a_damaged_log_is_not_read_again_and_again(pauses: Pauses) -> None:
+    log = MemoryLog()
+    driver = drive(log)
+    log.append([Finished(7, Outcome(1.0))])
+    with pytest.raises(FormatError):
+        loop(driver, ScriptedWorkers(1, good), n_trials=1)
+    assert pauses.taken == []
+
+
+def test_all_that_happened_is_in_the_log_once() -> None:
+    """Whatever becomes of trials, each ends once, and numbers have no gap."""
+    driver = drive()
+    script: dict[int, Result] = {
+        1: Failure("boom", 1.0),
+        3: Lost("gone"),
+        4: Stopped("enough"),
+        6: raising(ValueError("x")),
+    }
+    loop(driver, ScriptedWorkers(3, lambda t: script.get(t.number, good(t))), n_trials=9)
+    ends = [e.number for kind in (Finished, Failed, Abandoned) for e in kinds(driver, kind)]
+    assert sorted(ends) == list(range(9))

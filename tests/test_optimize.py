@@ -11,7 +11,8 @@ import pytest
 
 import tradewind as tw
 from tests.studies import CONDITIONAL, create, quick, score
-from tradewind.errors import NothingFinished, TrialError
+from tradewind.errors import NothingFinished
+from tradewind.runners.serial import SerialRunner
 from tradewind.types import State
 
 # ---- optimize ----
@@ -43,6 +44,49 @@ def test_a_limit_of_zero_starts_nothing(limit: str) -> None:
 def test_a_limit_that_is_no_number_from_zero_upwards_is_refused(limit: str, given: Any) -> None:
     with pytest.raises(ValueError, match=f"{limit} must be a number ≥ 0, but got"):
         create().optimize(score, **{limit: given})
+
+
+@pytest.mark.parametrize("limit", ["timeout", "max_cost"])
+def test_an_infinite_limit_is_none(limit: str) -> None:
+    study = create()
+    study.optimize(score, n_trials=2, **{limit: math.inf})
+    assert len(study.trials) == 2
+    with pytest.raises(ValueError, match="give n_trials, timeout or max_cost"):
+        study.optimize(score, **{limit: math.inf})
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"on_error": "shrug"}, ValueError, "on_error is 'penalize' or 'ignore' or 'raise'"),
+        ({"max_retries": -1}, ValueError, "max_retries must be a number ≥ 0, but got -1"),
+        ({"max_retries": 1.5}, ValueError, "max_retries must be a whole number, but got 1.5"),
+        ({"lease": 0}, ValueError, "lease must be a number > 0, but got 0"),
+        ({"lease": math.inf}, ValueError, "lease must be a number > 0, but got inf"),
+        ({"trial_timeout": 0}, ValueError, "trial_timeout must be a number > 0, but got 0"),
+        ({"trial_memory": -1}, ValueError, "trial_memory must be a number"),
+        ({"runner": SerialRunner}, TypeError, "runner must be an object such as ProcessRunner(4)"),
+        ({"runner": 4}, TypeError, "runner must be an object such as ProcessRunner(4)"),
+        ({"runner": SerialRunner(), "n_workers": 2}, ValueError, "either runner or n_workers"),
+        ({"runner": SerialRunner(), "gpus": 1}, ValueError, "either runner or n_workers and gpus"),
+        ({"n_workers": 0}, ValueError, "n_workers ≥ 1 must hold, but got 0"),
+    ],
+)
+def test_a_wrong_option_is_named_before_anything_starts(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    study = create()
+    with pytest.raises(error) as raised:
+        study.optimize(score, n_trials=1, **options)
+    assert message in str(raised.value)
+    assert study.trials == []
+
+
+@pytest.mark.parametrize("show", [0, 1, False, True, None, np.False_])
+def test_anything_true_or_false_says_whether_to_show_progress(show: Any) -> None:
+    study = create()
+    study.optimize(score, n_trials=1, show_progress=show)
+    assert len(study.trials) == 1
 
 
 @pytest.mark.parametrize("n_trials", [1.5, math.inf])
@@ -173,18 +217,15 @@ def test_an_objective_may_ask_for_trials_of_its_own() -> None:
     assert [t.value for t in study.trials] == [1.0, 2.0, 1.0, 2.0]
 
 
-def test_an_objective_that_tells_its_own_trial_is_told_so() -> None:
+def test_what_an_objective_tells_itself_counts_and_what_it_returns_comes_too_late() -> None:
     study = create()
 
     def objective(trial: Any) -> float:
         study.tell(trial, value=2.0)
         return 1.0
 
-    with pytest.raises(TrialError, match="told once, but trial 0 is already finished"):
-        study.optimize(objective, n_trials=2)
-    assert study.best.value == 2.0
-    study.optimize(score, n_trials=1)
-    assert len(study.trials) == 2
+    study.optimize(objective, n_trials=2)
+    assert [t.value for t in study.trials] == [2.0, 2.0]
 
 
 # ---- failures ----

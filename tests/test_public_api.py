@@ -10,7 +10,7 @@ import pytest
 
 import tradewind as tw
 
-MODULES = ("errors", "recipes", "strategies")
+MODULES = ("errors", "recipes", "runners", "strategies")
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -47,7 +47,7 @@ def test_the_public_modules_are_reached_from_the_top(name: str) -> None:
     assert name in tw.__all__
 
 
-@pytest.mark.parametrize("module", [tw.strategies], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [tw.runners, tw.strategies], ids=lambda m: m.__name__)
 def test_a_public_module_exports_sorted_names_that_exist(module: types.ModuleType) -> None:
     assert module.__all__ == in_order(module.__all__)
     assert all(inspect.getdoc(getattr(module, name)) for name in module.__all__)

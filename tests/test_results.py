@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 
 import tradewind as tw
-from tests.studies import CONDITIONAL, create, numbers, quick, told
+from tests.studies import CONDITIONAL, create, numbers, quick, score, told
 from tradewind.errors import NothingFinished
+from tradewind.runners.runner import Lost
+from tradewind.runners.simulated import SimulatedRunner
 from tradewind.types import Origin
 
 # ---- what came of it ----
@@ -119,15 +121,27 @@ def test_the_frame_of_a_new_study_has_its_columns() -> None:
         "value",
         "cost",
         "score",
+        "seed",
         "train_size",
         "origin",
+        "retries",
+        "driver",
+        "started",
+        "ended",
+        "wall",
+        "cpu",
+        "concurrency",
+        "device",
         "error",
         "params_kernel",
         "params_degree",
         "params_train_size",
     ]
     assert len(frame) == 0
-    assert frame["value"].dtype == frame["cost"].dtype == float
+    for name in ("value", "cost", "score", "train_size", "started", "ended", "wall", "cpu"):
+        assert frame[name].dtype == float
+    for name in ("number", "retries"):
+        assert frame[name].dtype == int
 
 
 def test_the_frame_has_a_row_for_every_trial_in_any_state() -> None:
@@ -140,6 +154,25 @@ def test_the_frame_has_a_row_for_every_trial_in_any_state() -> None:
     assert frame["state"].tolist() == ["finished", "failed", "running"]
     assert frame["value"].isna().tolist() == [False, True, True]
     assert frame["params_x"].tolist() == [t.params["x"] for t in study.trials]
+
+
+def test_the_frame_says_what_every_trial_took() -> None:
+    study = create()
+    study.optimize(
+        score, n_trials=1, runner=SimulatedRunner(1, duration=lambda trial: 3.0, failure=once_lost)
+    )
+    study.requeue(study.ask())
+    frame = study.to_frame()
+    assert frame["state"].tolist() == ["finished", "waiting"]
+    assert frame["retries"].tolist() == [1, 1]
+    assert frame["wall"][0] == 3.0
+    assert frame["device"][0] == "cpu"
+    assert frame["ended"][0] >= frame["started"][0]
+    assert frame[["started", "ended", "wall", "cpu", "concurrency"]].loc[1].isna().all()
+
+
+def once_lost(trial: tw.Trial) -> Lost | None:
+    return None if trial.retries else Lost("its machine went away")
 
 
 def test_a_frame_without_values_still_has_numbers_for_columns() -> None:

@@ -1,10 +1,20 @@
 """Tradewind selects machine-learning models for how well they predict and how much they cost."""
 
-from tradewind import errors, recipes, strategies
+from tradewind import errors, recipes, runners, strategies
 from tradewind.errors import TradewindError
 from tradewind.goals import Quality, Tradeoff
+from tradewind.replay import Replay, replay
 from tradewind.space import Bool, Categorical, Float, Int, Ordinal, Space, TrainSize, at_least
-from tradewind.study import Recommendation, Study, create_study
+from tradewind.studies import (
+    StudySummary,
+    create_study,
+    delete_study,
+    import_study,
+    list_studies,
+    load_study,
+    rename_study,
+)
+from tradewind.study import Recommendation, Study
 from tradewind.types import Trial
 
 __version__ = "0.1.0"
@@ -17,15 +27,24 @@ __all__ = [
     "Ordinal",
     "Quality",
     "Recommendation",
+    "Replay",
     "Space",
     "Study",
+    "StudySummary",
     "Tradeoff",
     "TradewindError",
     "TrainSize",
     "Trial",
     "at_least",
     "create_study",
+    "delete_study",
     "errors",
+    "import_study",
+    "list_studies",
+    "load_study",
     "recipes",
+    "rename_study",
+    "replay",
+    "runners",
     "strategies",
 ]

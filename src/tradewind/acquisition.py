@@ -145,11 +145,12 @@ class Partials:
 
 
 class Acquisition(Protocol):
-    """Predicted quality and the best quality so far -> scores; `at` fixes what varies by trial."""
+    """Predicted quality and the best quality so far -> scores; `at` fixes what varies by trial,
+    of which `pending` others are still running."""
 
     def __call__(self, predicted: Normal, best: Array | float) -> Array: ...
     def partials(self, predicted: Normal, best: Array | float) -> Partials: ...
-    def at(self, number: int, *, rng: np.random.Generator) -> Acquisition: ...
+    def at(self, number: int, *, pending: int = 0, rng: np.random.Generator) -> Acquisition: ...
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ class EI:
         by_std = np.exp(np.minimum(log_density(z) - h, 700.0)) / predicted.std
         return Partials(np.log(predicted.std) + h, by_mean, by_std)
 
-    def at(self, number: int, *, rng: np.random.Generator) -> EI:
+    def at(self, number: int, *, pending: int = 0, rng: np.random.Generator) -> EI:
         return self
 
 
@@ -183,7 +184,7 @@ class PI:
         slope = np.exp(log_density(z) - value) / predicted.std
         return Partials(value, slope, -z * slope)
 
-    def at(self, number: int, *, rng: np.random.Generator) -> PI:
+    def at(self, number: int, *, pending: int = 0, rng: np.random.Generator) -> PI:
         return self
 
 
@@ -191,7 +192,8 @@ class PI:
 class MGFI:
     """Moment-generating function of the improvement, by its logarithm (H §2.2.2).
 
-    `t` balances: towards 0 it is PI, large values explore. It is a number or a schedule.
+    `t` balances: towards 0 it is PI, large values explore. It is a number or a schedule; while
+    other trials run it is multiplied by a log-normal draw, so that each strikes another balance.
     MGFI depends on the scale of quality; strategies standardize quality and incumbent alike."""
 
     t: float | Schedule = 1.0
@@ -215,10 +217,11 @@ class MGFI:
         value = log_mgfi(mean, std, best, t)
         return Partials(value, hazard / std + t, hazard * (t - z / std) + std * t * t)
 
-    def at(self, number: int, *, rng: np.random.Generator) -> MGFI:
-        if isinstance(self.t, (int, float)):
-            return self
-        return MGFI(self.t.at(number, rng=rng))
+    def at(self, number: int, *, pending: int = 0, rng: np.random.Generator) -> MGFI:
+        t = self.t if isinstance(self.t, (int, float)) else self.t.at(number, rng=rng)
+        if pending and not isinstance(self.t, LogNormal):  # that draws one already
+            t = t * LogNormal().at(number, rng=rng)
+        return MGFI(t)
 
     def _number(self) -> float:
         if not isinstance(self.t, (int, float)):
@@ -243,5 +246,5 @@ class UCB:
         ones = np.ones_like(predicted.mean)
         return Partials(self(predicted, best), ones, self.beta * ones)
 
-    def at(self, number: int, *, rng: np.random.Generator) -> UCB:
+    def at(self, number: int, *, pending: int = 0, rng: np.random.Generator) -> UCB:
         return self

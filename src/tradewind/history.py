@@ -1,22 +1,26 @@
-"""Events -> trials -> arrays: the only place where that happens, and where a loss changes sign.
+"""Trials -> arrays: the only place where that happens, and where a loss changes sign.
 
-`Record` folds the log into trials; `Record.history()` encodes them for a strategy. Rows are
-encoded once: a trial's configuration never changes.
+`Rows` grows with a study; `Rows.history()` is what a strategy sees of it. Rows are encoded once: a
+trial's configuration never changes.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tradewind.events import Claimed, Enqueued, Event, Failed, Finished, Proposed
+from tradewind.errors import ConfigError, FormatError
+from tradewind.events import Proposed
 from tradewind.space import Space
-from tradewind.types import Array, Config, Mask, Origin, State, Trial
+from tradewind.types import Array, Columns, Config, Mask, Outcome
+
+_ALIKE = 0.01  # of a coordinate's range
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class History:
     """What a strategy may know when it proposes trial `number`. Trials are in order of number.
 
     Quality is maximized; cost is raw, NaN where unknown; `noise` is the known variance of a
-    quality, 0 where unknown. n finished, f failed, p pending trials in d columns."""
+    quality, 0 where unknown. n finished, f failed, p pending and i ignored trials in d columns."""
 
     seed: int
     number: int
@@ -34,15 +38,17 @@ class History:
     noise: Array  # (n,)
     failed: Array  # (f, d)
     pending: Array  # (p, d)
+    ignored: Array  # (i, d) what was tried, and is not learned from
     designed: int  # trials that the initial design has made
-    initial: Mask  # (n,) what had finished when a model first proposed
+    initial: Mask  # (n,) what was there before a model first proposed, perhaps still running
     handover: Mapping[str, Any]  # of the latest proposal that has one
     sign: float = 1.0  # of the user's own number for a quality of 1
+    max_cost: float | None = None  # what the trial should stay within
 
     @property
     def evaluated(self) -> Array:
         """The rows of all trials, whatever became of them."""
-        return np.vstack([self.X, self.failed, self.pending])
+        return np.vstack([self.X, self.failed, self.pending, self.ignored])
 
     def take(self, rows: NDArray[np.intp]) -> History:
         """The history with only these finished trials (indices)."""
@@ -54,6 +60,15 @@ class History:
             noise=self.noise[rows],
             initial=self.initial[rows],
         )
+
+
+def alike(X: Array, Y: Array, columns: Columns) -> Mask:
+    """Which rows of X (n, d) are nearly one of Y (m, d): no coordinate differs by more than 1 %,
+    and no category at all."""
+    gap = np.abs(X[:, None, :] - Y[None, :, :])
+    # not a number: inactive in both, or else as unlike as the parameter that it depends on
+    same = np.all((gap <= np.where(columns.categorical, 0.0, _ALIKE)) | np.isnan(gap), axis=2)
+    return np.asarray(np.any(same, axis=1))
 
 
 def trial_seed(seed: int, number: int) -> int:
@@ -72,96 +87,98 @@ def queue_rng(seed: int, place: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence([seed, place, 3]))
 
 
-class Record:
-    """The state of a study as a fold over its log."""
+class Mark(IntEnum):
+    """What a row is to a model."""
 
-    def __init__(self, space: Space, *, seed: int, maximize: bool) -> None:
-        self.space, self.seed = space, seed
-        self.sign = 1.0 if maximize else -1.0
-        self.position = 0
-        self.claims = 0
-        self.trials: dict[int, Trial] = {}
-        self.queue: dict[int, Config] = {}  # by place: what was enqueued and not yet claimed
-        self.enqueued = 0
-        self._rows: dict[int, Array] = {}
-        self._handovers: dict[int, Mapping[str, Any]] = {}
-        self._finished_at: dict[int, int] = {}
-        self._modelled_at: int | None = None  # what the first proposal by a model had seen
+    NONE = 0  # no trial has this number
+    PENDING = 1
+    FINISHED = 2
+    FAILED = 3
+    IGNORED = 4
 
-    def apply(self, events: Iterable[Event]) -> None:
-        for event in events:
-            match event:
-                case Enqueued(params):
-                    self.queue[self.enqueued] = params
-                    self.enqueued += 1
-                case Claimed(number, enqueued):
-                    self.claims = max(self.claims, number + 1)
-                    if enqueued is not None:
-                        self.queue.pop(enqueued, None)
-                case Proposed():
-                    self._propose(event)
-                case Finished(number, outcome):
-                    self.trials[number] = replace(
-                        self.trials[number],
-                        state=State.FINISHED,
-                        value=outcome.value,
-                        cost=outcome.cost,
-                        folds=outcome.folds,
-                    )
-                    self._finished_at[number] = self.position
-                case Failed(number, error, cost):
-                    self.trials[number] = replace(
-                        self.trials[number], state=State.FAILED, error=error, cost=cost
-                    )
-            self.position += 1  # last: after an interrupt the event is applied again
 
-    def _propose(self, event: Proposed) -> None:
-        size = event.params[self.space.size_name] if self.space.size_name else 1.0
-        self.trials[event.number] = Trial(
-            number=event.number,
-            params=event.params,
-            state=State.RUNNING,
-            origin=event.origin,
-            seed=trial_seed(self.seed, event.number),
-            train_size=float(size),  # type: ignore[arg-type]
-        )
-        self._rows[event.number] = self.space.encode([event.params])[0]
-        if event.origin is Origin.MODEL and self._modelled_at is None:
-            self._modelled_at = event.seen
-        if event.handover:
-            self._handovers[event.number] = event.handover
+class Rows:
+    """The trials as arrays that grow, by number. Configurations are encoded once, many at once."""
 
-    def in_order(self) -> list[Trial]:
-        """All trials by number."""
-        return [self.trials[number] for number in sorted(self.trials)]
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._X = np.empty((0, len(space)))
+        self._value, self._cost = np.empty(0), np.empty(0)
+        self._mark = np.empty(0, dtype=np.int8)
+        self._finished_at = np.empty(0, dtype=np.int64)
+        self._folds: dict[int, tuple[float, ...]] = {}
+        self._new: dict[int, Config] = {}  # not yet encoded
 
-    def history(self, number: int) -> History:
-        """What is known when trial `number` is proposed."""
-        trials = self.in_order()
-        finished = [t for t in trials if t.finished]
-        modelled_at = self.position if self._modelled_at is None else self._modelled_at
-        latest = max(self._handovers, default=None)
+    def add(self, number: int, config: Config) -> None:
+        if number >= len(self._mark):
+            self._grow(max(64, 2 * number))
+        self._new[number] = config
+        self._mark[number] = Mark.PENDING
+
+    def _grow(self, size: int) -> None:
+        more = size - len(self._mark)
+        self._X = np.pad(self._X, ((0, more), (0, 0)))
+        self._value, self._cost = np.pad(self._value, (0, more)), np.pad(self._cost, (0, more))
+        self._mark = np.pad(self._mark, (0, more))
+        self._finished_at = np.pad(self._finished_at, (0, more))
+
+    def finish(self, number: int, outcome: Outcome, position: int) -> None:
+        self._value[number] = outcome.value
+        self._cost[number] = np.nan if outcome.cost is None else outcome.cost
+        self._finished_at[number] = position
+        if outcome.folds:
+            self._folds[number] = outcome.folds
+        self.mark(number, Mark.FINISHED)
+
+    def mark(self, number: int, mark: Mark) -> None:
+        self._mark[number] = mark
+
+    def of(self, numbers: list[int]) -> Array:
+        """The encoded rows of these trials."""
+        if self._new:
+            try:
+                self._X[list(self._new)] = self._space.encode(list(self._new.values()))
+            except ConfigError as error:
+                raise FormatError(f"the log holds a trial outside of its space: {error}") from error
+            self._new = {}
+        rows: Array = self._X[numbers]
+        return rows
+
+    def history(
+        self,
+        *,
+        seed: int,
+        number: int,
+        sign: float,
+        designed: int,
+        handover: Mapping[str, Any],
+        first: Proposed | None,
+        max_cost: float | None,
+    ) -> History:
+        self.of([])
+        finished = np.flatnonzero(self._mark == Mark.FINISHED)
+        initial = np.ones(len(finished), dtype=bool)
+        if first is not None:
+            initial = (finished < first.number) | (self._finished_at[finished] < first.seen)
+        noise = np.zeros(len(finished))
+        if self._folds:
+            noise = fold_noise([self._folds.get(n, ()) for n in finished.tolist()])
         return History(
-            seed=self.seed,
+            seed=seed,
             number=number,
-            X=self._stack(finished),
-            quality=self.sign * np.array([t.value for t in finished], dtype=float),
-            cost=np.array([np.nan if t.cost is None else t.cost for t in finished], dtype=float),
-            noise=fold_noise([t.folds for t in finished]),
-            failed=self._stack([t for t in trials if t.state is State.FAILED]),
-            pending=self._stack([t for t in trials if t.state is State.RUNNING]),
-            designed=sum(t.origin is Origin.DESIGN for t in trials),
-            initial=np.array(
-                [self._finished_at[t.number] < modelled_at for t in finished], dtype=bool
-            ),
-            handover={} if latest is None else self._handovers[latest],
-            sign=self.sign,
+            X=self._X[finished],
+            quality=sign * self._value[finished],
+            cost=self._cost[finished],
+            noise=noise,
+            failed=self._X[self._mark == Mark.FAILED],
+            pending=self._X[self._mark == Mark.PENDING],
+            ignored=self._X[self._mark == Mark.IGNORED],
+            designed=designed,
+            initial=initial,
+            handover=handover,
+            sign=sign,
+            max_cost=max_cost,
         )
-
-    def _stack(self, trials: list[Trial]) -> Array:
-        if not trials:
-            return np.empty((0, len(self.space)))
-        return np.stack([self._rows[t.number] for t in trials])
 
 
 def fold_noise(folds: Sequence[tuple[float, ...]]) -> Array:

@@ -1,227 +1,379 @@
-"""The one loop: propose -> submit -> wait -> record. All that is written to a log is written here.
+"""The one loop: propose -> submit -> wait -> record, until a limit is reached.
 
-A proposal is a pure function of the space, the goal, the strategy, the seed, the trial number and
-the log that it saw. `Driver.ask` writes the number down first, so that any number of drivers on
-one log never compute the same trial.
+Workers never wait for a proposal: where there are several, one trial is proposed ahead. All time
+here is the workers' own, which may be virtual.
 """
 
 from __future__ import annotations
 
+import logging
+import signal
+import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar
 
-from tradewind.errors import TrialError
-from tradewind.events import Claimed, Enqueued, Event, Failed, Finished, Proposed
-from tradewind.goals import Goal
-from tradewind.history import History, Record, proposal_rng, queue_rng
-from tradewind.lock import Lock
-from tradewind.log.log import Conflict, Log
+from tradewind.budget import Budget, Limits, Running
+from tradewind.driver import Driver
+from tradewind.errors import (
+    FormatError,
+    NoSuchStudy,
+    StorageError,
+    TrialError,
+    TrialFailed,
+    WorkerError,
+)
+from tradewind.heart import Heart
+from tradewind.progress import cause
 from tradewind.runners.run import Failure
-from tradewind.runners.runner import Runner
-from tradewind.space import Space
-from tradewind.strategies.strategy import Strategy
-from tradewind.types import Origin, Outcome, State, Trial
+from tradewind.runners.runner import Done, Lost, Stopped, Workers
+from tradewind.types import Outcome, State, Trial
+
+_logger = logging.getLogger("tradewind")
+
+T = TypeVar("T")
+
+_ENDING = 0.05  # seconds between looks at trials that are being stopped
+_PATIENCE = 30.0  # seconds in which a store is tried again
 
 
-@lru_cache(maxsize=1)
-def _blas() -> Any:
-    from threadpoolctl import ThreadpoolController
+@dataclass(frozen=True)
+class Policy:
+    """What to do about failures, and how long a trial belongs to a driver that says nothing."""
 
-    return ThreadpoolController().select(user_api="blas")
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Linear algebra on one thread: quicker at this size, and the same to the bit on replay."""
-    limit: AbstractContextManager[Any] = _blas().limit(limits=1)
-    return limit
+    catch: tuple[type[BaseException], ...] = (Exception,)
+    on_error: Literal["penalize", "ignore", "raise"] = "penalize"
+    max_retries: int = 0
+    lease: float = 30.0
 
 
-class Driver:
-    """A writer of one study's log, with the state that the log implies. Threads may share it.
+class Watch(Protocol):
+    """Somebody who looks on."""
 
-    A trial that it gives has params of its own: to change them changes nothing here."""
-
-    def __init__(
-        self, log: Log, space: Space, *, goal: Goal, strategy: Strategy, seed: int, maximize: bool
-    ) -> None:
-        self.log, self.space, self.goal, self.strategy = log, space, goal, strategy
-        self._record = Record(space, seed=seed, maximize=maximize)
-        self._lock = Lock()
-
-    # ---- reading ----
-
-    def trials(self) -> list[Trial]:
-        """All trials by number."""
-        with self._lock:
-            return [_own(trial) for trial in self._current().in_order()]
-
-    def trial(self, number: int) -> Trial:
-        """The trial with this number."""
-        with self._lock:
-            return _own(_known(self._current(), number))
-
-    def state(self) -> tuple[list[Trial], History]:
-        """All trials by number, and what a strategy would know of them now."""
-        with self._lock:
-            return self.trials(), self._record.history(self._record.claims)
-
-    def _current(self) -> Record:
-        """The state, up to date with the log."""
-        self._record.apply(self.log.read(self._record.position))
-        return self._record
-
-    # ---- writing ----
-
-    def ask(self) -> Trial:
-        """The next of the queue, or else a proposal, under the next number."""
-        with self._lock:
-            number = self._write(_claim)
-            record = self._current()
-            if number not in record.trials:
-                self.log.append([self._propose(record, number)])
-            return self.trial(number)
-
-    def _propose(self, record: Record, number: int) -> Proposed:
-        rng = proposal_rng(record.seed, number)
-        with one_blas_thread():
-            proposal = self.strategy.propose(self.space, self.goal, record.history(number), rng=rng)
-        config = self.space.validate(proposal.params)  # strategies may be the user's own
-        handover = dict(proposal.handover)
-        return Proposed(number, config, proposal.origin, record.position, handover)
-
-    def enqueue(self, params: Mapping[str, Any]) -> None:
-        """Put a configuration, completed where it leaves something open, into the queue."""
-
-        def entry(record: Record) -> tuple[int, list[Event]]:
-            place = record.enqueued
-            config = self.space.complete(params, rng=queue_rng(record.seed, place))
-            return place, [Enqueued(config)]
-
-        with self._lock:
-            self._write(entry)
-
-    def add(self, params: Mapping[str, Any], outcome: Outcome) -> Trial:
-        """A trial that is finished already."""
-        config = self.space.validate(params)
-
-        def done(record: Record) -> tuple[int, list[Event]]:
-            number, seen = record.claims, record.position
-            proposed = Proposed(number, config, Origin.ADDED, seen)
-            return number, [Claimed(number), proposed, Finished(number, outcome)]
-
-        with self._lock:
-            return self.trial(self._write(done))
-
-    def finish(self, number: int, result: Outcome | Failure) -> Trial:
-        """Record what became of a running trial."""
-
-        def done(record: Record) -> tuple[int, list[Event]]:
-            trial = _known(record, number)
-            if trial.state is not State.RUNNING:
-                raise TrialError(
-                    f"a trial is told once, but trial {number} is already {trial.state.value}"
-                )
-            if isinstance(result, Outcome):
-                return number, [Finished(number, result)]
-            return number, [Failed(number, result.error, result.cost)]
-
-        with self._lock:
-            return self.trial(self._write(done))
-
-    def _write(self, events: Callable[[Record], tuple[int, list[Event]]]) -> int:
-        """Append what `events` makes of the state, and return the number that it gives with it."""
-        while True:
-            record = self._current()
-            number, made = events(record)
-            try:
-                self.log.append(made, expected=record.position)
-            except Conflict:  # another driver was quicker: look again
-                continue
-            return number
-
-
-def _claim(record: Record) -> tuple[int, list[Event]]:
-    """The next number, together with what is first in the queue: that cannot get lost then."""
-    number, seen = record.claims, record.position
-    if not record.queue:
-        return number, [Claimed(number)]
-    place = min(record.queue)
-    proposed = Proposed(number, record.queue[place], Origin.ENQUEUED, seen)
-    return number, [Claimed(number, place), proposed]
-
-
-def _known(record: Record, number: int) -> Trial:
-    if number not in record.trials:
-        raise TrialError(f"there is no trial {number} in this study")
-    return record.trials[number]
-
-
-def _own(trial: Trial) -> Trial:
-    return replace(trial, params=dict(trial.params))
+    def started(self, running: int) -> None: ...
+    def done(self, trial: Trial, running: int) -> None: ...
 
 
 @dataclass
-class Limits:
-    """When a call of `optimize` starts no further trial."""
+class Loop:
+    """One search: a driver that proposes and records, and the workers that evaluate."""
 
-    n_trials: int | None = None
-    timeout: float | None = None
-    max_cost: float | None = None
+    driver: Driver
+    workers: Workers
+    limits: Limits
+    policy: Policy
+    stopped: Callable[[], bool]
+    watch: Watch
+    _running: dict[int, Running] = field(default_factory=dict)  # by number
+    _ahead: Trial | None = None
+    _started: int = 0
+    _nothing_fits: bool = False
 
     def __post_init__(self) -> None:
-        self._deadline = None if self.timeout is None else time.monotonic() + self.timeout
-        self._started, self._spent = 0, 0.0
+        self._budget = Budget(self.limits)
+        self._interrupts = _Interrupts(self._running)
 
-    def start(self) -> None:
-        self._started += 1
+    def run(self) -> None:
+        """Evaluate trials until a limit is reached or `stopped()`, and record every one."""
+        reason, again = "the search ended while it ran", False
+        with self._interrupts:
+            try:
+                with Heart(self.driver.log, self._held, self.policy.lease):
+                    self._search()
+            except KeyboardInterrupt:
+                reason = "interrupted"
+                raise
+            except (WorkerError, Terminated) as error:
+                reason, again = str(error), True
+                raise
+            finally:
+                self._interrupts.ended = True
+                try:
+                    self.workers.close()
+                finally:
+                    self._leave(reason, again)
 
-    def spend(self, trial: Trial) -> None:
-        self._spent += trial.cost or 0.0
+    def _search(self) -> None:
+        if self.limits.timeout is not None or self.limits.max_cost is not None:
+            self._budget.learn(_patiently(self.driver.trials))
+        while True:
+            self._fill()
+            if not self._running:
+                return
+            self._prepare()
+            self._take(self.workers.wait(self._patience()))
+            self._enforce()
 
-    @property
-    def reached(self) -> bool:
-        return (
-            (self.n_trials is not None and self._started >= self.n_trials)
-            or (self._deadline is not None and time.monotonic() >= self._deadline)
-            or (self.max_cost is not None and self._spent >= self.max_cost)
+    def _held(self) -> list[int]:
+        ahead = self._ahead
+        return list(self._running) if ahead is None else [*self._running, ahead.number]
+
+    # ---- starting ----
+
+    def _fill(self) -> None:
+        if self.workers.synchronous and self._running:
+            return
+        while self.workers.free > 0 and self._goes_on():
+            trial = self._next()
+            if trial is None:
+                return
+            self._running[trial.number] = Running(trial, self.workers.now())
+            self.driver.working.add(trial.number)
+            self.workers.submit(trial, within=self._within())
+            self.watch.started(len(self._running))
+
+    def _goes_on(self) -> bool:
+        """Whether another trial may be started."""
+        n, seconds, cost = self.limits.n_trials, self._seconds(), self.limits.max_cost
+        return not (
+            self.stopped()
+            or self._interrupts.count
+            or self._nothing_fits
+            or (n is not None and self._started >= n)
+            or (seconds is not None and seconds <= 0)
+            or (cost is not None and self._budget.spent >= cost)
         )
 
+    def _seconds(self) -> float | None:
+        """How many are left."""
+        if self.limits.timeout is None:
+            return None
+        left = self.workers.opened + self.limits.timeout - self.workers.now()
+        return left if left > 1e-9 * self.limits.timeout else 0.0  # less would not move a clock
 
-def run(
-    driver: Driver,
-    runner: Runner,
-    limits: Limits,
-    *,
-    catch: tuple[type[BaseException], ...],
-    stopped: Callable[[], bool],
-    on_done: Callable[[Trial], None],
-) -> None:
-    """Evaluate trials until a limit is reached or `stopped()`, and record every one.
+    def _within(self) -> float | None:
+        """How many seconds a trial has at most."""
+        bounds = [b for b in (self._seconds(), self._budget.seconds) if b is not None]
+        return min(bounds, default=None)
 
-    An exception that is not among `catch` is recorded too, and then raised."""
-    running = 0
-    try:
-        while True:
-            while runner.free > 0 and not stopped() and not limits.reached:
-                runner.submit(driver.ask())
-                limits.start()
-                running += 1
-            if not running:
+    def _left(self) -> float | None:
+        running = list(self._running.values())
+        return self._budget.left(running, self._seconds(), self.workers.now())
+
+    def _lasts(self) -> float | None:
+        """How many seconds the money lasts."""
+        return self._budget.lasts(list(self._running.values()), self.workers.now())
+
+    def _next(self) -> Trial | None:
+        """The trial proposed ahead, or a new one; None if the next one would cost too much."""
+        left, lease, trial, self._ahead = self._left(), self.policy.lease, self._ahead, None
+        if trial is None and self._budget.hopeless(left):
+            self._nothing_fits = True
+            return None
+        if trial is None:
+            trial = _patiently(
+                lambda: self.driver.ask(max_cost=left, lease=lease, start=left is None)
+            )
+        number = trial.number
+        if trial.state is State.WAITING:
+            expected = self._budget.expected(trial)
+            if left is not None and expected > left:
+                reason = f"it would cost about {expected:.3g}, and {left:.3g} is left"
+                self.driver.working.discard(number)
+                _patiently(lambda: self.driver.decline(number, reason))
+                self._nothing_fits = True
+                return None
+            try:
+                trial = _patiently(lambda: self.driver.start(number, leased=True))
+            except TrialError:  # proposed ahead so long ago that another driver has taken it
+                self.driver.working.discard(number)
+                return self._next()
+        self._started += 1
+        return trial
+
+    def _prepare(self) -> None:
+        """Propose one trial ahead while all workers are busy."""
+        several = self.workers.slots > 1 and not self.workers.synchronous
+        n, ahead = self.limits.n_trials, self._ahead is not None
+        enough = n is not None and self._started + ahead >= n
+        if several and not ahead and not enough and self.workers.free == 0 and self._goes_on():
+            left, lease = self._left(), self.policy.lease
+            if self._budget.hopeless(left):
                 return
-            results = runner.wait()
-            running -= len(results)
-            # all are recorded before a callback or an objective may end the loop
-            done = [driver.finish(trial.number, result) for trial, result in results]
-            for trial in done:
-                limits.spend(trial)
-                on_done(trial)
-            for _, result in results:
-                raised = result.raised if isinstance(result, Failure) else None
-                if raised is not None and not isinstance(raised, catch):
-                    raise raised
-    finally:
-        runner.close()
+            self._ahead = _patiently(
+                lambda: self.driver.ask(max_cost=left, lease=lease, start=False)
+            )
+            self.driver.working.add(self._ahead.number)
+
+    # ---- ending ----
+
+    def _patience(self) -> float | None:
+        """How long nothing has to be done unless a trial ends."""
+        bounds = [b for b in (self._seconds(), self._lasts()) if b is not None]
+        return (min(bounds) or _ENDING) if bounds else None
+
+    def _enforce(self) -> None:
+        """Stop what still runs when time or money is up."""
+        if self._seconds() == 0.0:
+            self.workers.stop(list(self._running), f"the timeout of {self.limits.timeout:g} s")
+        if self._lasts() == 0.0:
+            self.workers.stop(
+                list(self._running), f"the limit of max_cost={self.limits.max_cost:g}"
+            )
+
+    def _take(self, results: list[Done]) -> None:
+        """Record all that is done before a callback or an objective may end the search."""
+        recorded, unrecorded = [], []
+        for done in results:
+            try:
+                recorded.append((done, self._recorded(done)))
+            except StorageError as error:
+                unrecorded.append((done, error))
+        if unrecorded:
+            gave = [f"trial {done.trial.number} gave {done.result}" for done, _ in unrecorded]
+            why = unrecorded[0][1]
+            raise StorageError(f"{'; '.join(gave)}: this could not be recorded. {why}") from why
+        for done in results:
+            self._running.pop(done.trial.number, None)
+            self.driver.working.discard(done.trial.number)
+        if results and self.limits.max_cost is not None:  # less may be set aside for them now
+            self._nothing_fits = False
+        for done, trial in recorded:
+            self._budget.spend(done.result, done.usage)
+            if trial is not None:
+                self.watch.done(trial, len(self._running))
+        for done, trial in recorded:
+            if isinstance(done.result, Failure):
+                self._raise(done.result, ended=trial is not None)
+
+    def _recorded(self, done: Done) -> Trial | None:
+        """The trial, if it has ended: one that will run again has not."""
+        try:
+            return _patiently(lambda: self._record(done))
+        except TrialError as error:
+            trial = _patiently(lambda: self.driver.trial(done.trial.number))
+            if _told(trial, done):
+                return trial  # it had been written when the store gave no answer
+            _logger.info("a result came too late: %s", error)
+            return None
+
+    def _record(self, done: Done) -> Trial | None:
+        number, failures = done.trial.number, done.trial.retries - done.trial.losses
+        match done.result:
+            case Outcome() as outcome:
+                return self.driver.finish(number, outcome, done.usage)
+            case Failure(error, cost, raised) as failure:
+                if isinstance(raised, Terminated):
+                    self.driver.requeue(number, str(raised), mine=True)
+                    return None
+                if isinstance(raised, KeyboardInterrupt) and self._interrupts.count > 1:
+                    return self.driver.abandon(number, "interrupted", mine=True)
+                if failures < self.policy.max_retries and self._caught(failure):
+                    reason = cause(error)
+                    return self._again(self.driver.requeue(number, reason, mine=True), reason)
+                failed = Failure(error, self._budget.price(cost), raised)
+                penalize = self.policy.on_error == "penalize"
+                return self.driver.fail(number, failed, done.usage, penalize=penalize, mine=True)
+            case Lost(reason):
+                return self._again(self.driver.lose(number, reason), reason)
+            case Stopped(reason):
+                cost = self._budget.price(None if done.usage is None else done.usage.wall)
+                return self.driver.abandon(number, f"stopped: {reason}", cost, mine=True)
+
+    def _again(self, trial: Trial, reason: str) -> Trial | None:
+        """None for a trial that will run again."""
+        if trial.state is not State.WAITING:
+            return trial
+        self._started -= 1
+        _logger.warning("trial %d runs again: %s", trial.number, reason)
+        return None
+
+    def _caught(self, failure: Failure) -> bool:
+        return failure.raised is None or isinstance(failure.raised, self.policy.catch)
+
+    def _raise(self, failure: Failure, *, ended: bool) -> None:
+        raised = failure.raised
+        if isinstance(raised, Terminated) or (raised and ended and not self._caught(failure)):
+            raise raised
+        if ended and self.policy.on_error == "raise":
+            raise raised or TrialFailed(failure.error)
+
+    def _leave(self, reason: str, again: bool) -> None:
+        """Say what becomes of the trials that this search leaves behind: they are abandoned, or
+        run `again` some time. Where that cannot be written, their leases run out."""
+        ahead = [] if self._ahead is None else [self._ahead.number]
+        self.driver.working -= {*ahead, *self._running}
+        for number in (*ahead, *self._running):
+            try:
+                if number in ahead or again:
+                    self.driver.requeue(number, reason, retry=number not in ahead, mine=True)
+                else:
+                    self.driver.abandon(number, reason, mine=True)
+            except TrialError as error:
+                _logger.info("trial %d is left as it is: %s", number, error)
+            except StorageError as error:
+                _logger.warning("trials are left to their leases: %s", error)
+                return
+
+
+def _told(trial: Trial, done: Done) -> bool:
+    """Whether what is recorded of a trial is this."""
+    match done.result:
+        case Outcome() as outcome:
+            same = Outcome(trial.value or 0.0, trial.cost, trial.folds) == outcome
+            return trial.finished and same and trial.usage == done.usage
+        case Failure(error):
+            return trial.error == error and trial.usage == done.usage
+        case Lost(reason) | Stopped(reason):
+            return trial.error is not None and trial.error.endswith(reason)
+
+
+def _patiently(work: Callable[[], T]) -> T:
+    """Do it again while the store cannot be reached: trials that run must not be lost to that."""
+    pause, until = 0.1, time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return work()
+        except (NoSuchStudy, FormatError):
+            raise
+        except StorageError as error:
+            if time.monotonic() + pause > until:
+                raise
+            _logger.warning("trying again in %.2g s: %s", pause, error)
+            time.sleep(pause)
+            pause *= 2
+
+
+class Terminated(SystemExit):
+    """The system wants the process to end (SIGTERM): it does, and what it ran goes back."""
+
+    def __str__(self) -> str:
+        return "its driver was told to end"
+
+
+class _Interrupts:
+    """Ctrl-C once: start nothing more. Twice: stop now, by a KeyboardInterrupt. SIGTERM, by which
+    batch systems end jobs: stop now, by `Terminated`. What comes while that is being done is
+    passed over. Handlers of the user's own are left alone."""
+
+    def __init__(self, running: dict[int, Any]) -> None:
+        self.count = 0
+        self.ended = False
+        self._running = running
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._on_signal)
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            self._before[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._on_termination)
+
+    def __exit__(self, *exc: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _on_termination(self, *signalled: object) -> None:
+        if not self.ended:
+            raise Terminated(128 + signal.SIGTERM)
+
+    def _on_signal(self, *signalled: object) -> None:
+        self.count += 1
+        if self.count > 1 and not self.ended:
+            raise KeyboardInterrupt
+        running = f"{len(self._running)} running trial{'s' * (len(self._running) != 1)}"
+        if self.count == 1:
+            print(f"\nfinishing {running}; Ctrl-C again stops now", file=sys.stderr)

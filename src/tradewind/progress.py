@@ -1,59 +1,126 @@
-"""How far a search is: a bar at a terminal or in a notebook, and a line for each failure."""
+"""How far a search is: a bar at a terminal or in a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
-from tradewind.types import Trial
+from tradewind.types import State, Trial
 
 _logger = logging.getLogger("tradewind")
 
+_EVERY = {True: 5.0, None: 30.0}  # seconds between plain lines: asked for, or not
+
 
 class Progress:
-    """A tqdm bar with the best trial so far and the number of failures."""
+    """Counts trials and shows how many are done, running and failed, the best so far, and the time
+    left. `best` is called only where it is shown; `clock` is that of the workers."""
 
-    def __init__(self, total: int | None, *, show: bool | None) -> None:
-        self._total = total
-        self._show = _watched() if show is None else show
+    def __init__(
+        self,
+        *,
+        total: int | None,
+        timeout: float | None,
+        show: bool | None,
+        best: Callable[[], Trial],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._total, self._timeout, self._best, self._clock = total, timeout, best, clock
+        self._show = show
         self._bar: Any = None
-        self._best = ""
-        self._failed = 0
+        self._done = self._failed = self._running = 0
+        self._described = ""
+        self._finished = self._lined = False
 
     def __enter__(self) -> Progress:
-        if self._show:
+        self._begin = self._clock()
+        self._said = time.monotonic()
+        if self._show is not False and _watched():
             from tqdm.auto import tqdm
 
-            self._bar = tqdm(total=self._total, unit="trial")
+            count = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt}"
+            if self._total is None:
+                count = "{n_fmt} trials"
+            self._bar = tqdm(total=self._total, bar_format=count + " [{elapsed}{postfix}]")
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: object, *exc: object) -> None:
+        self._finished = self._finished and kind is None  # an error is not to be hidden by another
         if self._bar is not None:
             self._bar.close()
+        elif sys.stderr is not None and (self._show or self._lined):
+            self._say()
 
-    def update(self, trial: Trial, best: Callable[[], Trial]) -> None:
-        """Count a trial that is done; `best` is called only where it is shown."""
-        if trial.error:
-            line = f"trial {trial.number} failed: {_last_line(trial.error)}"
-            if self._bar is None:
-                _logger.warning(line)
-            else:
-                self._bar.write(line, file=sys.stderr)
-        if self._bar is None:
-            return
-        if trial.finished:
-            self._best = _described(best())
-        else:
+    def started(self, running: int) -> None:
+        self._running = running
+        if self._bar is not None:
+            self._bar.set_postfix_str(self._standing())
+        elif self._show is not False and sys.stderr is not None:
+            self._line()
+
+    def done(self, trial: Trial, running: int) -> None:
+        """Count a trial that has ended."""
+        self._running = running
+        self._done += 1
+        if trial.state is State.FAILED:
             self._failed += 1
+            self._report(f"trial {trial.number} failed: {cause(trial.error or '')}")
+        self._finished = self._finished or trial.finished
+        if self._bar is not None:
+            if trial.finished:
+                self._described = _described(self._best())
+            self._bar.set_postfix_str(self._standing(), refresh=False)
+            self._bar.update()
+
+    def _line(self) -> None:
+        """A plain line, now and then; a short search that nobody asked about says nothing."""
+        if time.monotonic() - self._said >= _EVERY[self._show]:
+            self._say()
+            self._lined, self._said = True, time.monotonic()
+
+    def _say(self) -> None:
+        if self._finished:
+            self._described = _described(self._best())
+        of = "" if self._total is None else f"/{self._total}"
+        print(f"tradewind: {self._done}{of} trials done, {self._standing()}", file=sys.stderr)
+
+    def _report(self, line: str) -> None:
+        if self._bar is None:
+            _logger.warning(line)
+        else:
+            self._bar.write(line, file=sys.stderr)
+
+    def _standing(self) -> str:
+        """`3 running, 1 failed, best 0.91 in 12 (#7), 4:10 left`."""
+        running = f"{self._running} running" if self._running else ""
         failed = f"{self._failed} failed" if self._failed else ""
-        self._bar.set_postfix_str(", ".join(filter(None, [self._best, failed])), refresh=False)
-        self._bar.update()
+        return ", ".join(filter(None, [running, failed, self._described, self._left()]))
+
+    def _left(self) -> str:
+        passed = self._clock() - self._begin
+        bounds = []
+        if self._total is not None and self._done:
+            bounds.append(passed / self._done * (self._total - self._done))
+        if self._timeout is not None:
+            bounds.append(max(self._timeout - passed, 0.0))
+        return f"{_clock_time(min(bounds))} left" if bounds and self._running else ""
 
 
-def _last_line(error: str) -> str:
-    return error.strip().rpartition("\n")[2]
+def _clock_time(seconds: float) -> str:
+    minutes, whole = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{whole:02}" if hours else f"{minutes}:{whole:02}"
+
+
+def cause(error: str) -> str:
+    """The line of a traceback that names the exception, or the first line of any other text."""
+    lines = error.strip().splitlines() or [""]
+    last = max((i for i, line in enumerate(lines) if line.startswith("  ")), default=-1)
+    inside = lines[0].startswith("Traceback")
+    return lines[min(last + 1, len(lines) - 1)] if inside else lines[0]
 
 
 def _described(best: Trial) -> str:

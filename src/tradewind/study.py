@@ -6,26 +6,31 @@ Quality is maximized everywhere below; here the user's own sign and words come i
 from __future__ import annotations
 
 import logging
-import math
-import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from tradewind import recipes
-from tradewind.errors import NothingFinished, OutcomeError, TrialError
-from tradewind.goals import Goal, Quality, best_of, efficient
+from tradewind import arguments as check
+from tradewind.budget import Limits
+from tradewind.driver import Driver
+from tradewind.errors import NothingFinished, OutcomeError, StorageError, TrialError
+from tradewind.exports import DTYPES, columns, write_study
+from tradewind.goals import Goal, best_of, efficient
 from tradewind.history import History
-from tradewind.log.memory import MemoryLog
-from tradewind.loop import Driver, Limits, run
+from tradewind.log.log import Log
+from tradewind.loop import Loop, Policy
 from tradewind.progress import Progress
+from tradewind.record import Record
+from tradewind.runners.processes import ProcessRunner
 from tradewind.runners.run import Failure, Objective, outcome
+from tradewind.runners.runner import Runner, TrialLimits
 from tradewind.runners.serial import SerialRunner
-from tradewind.space import Space
 from tradewind.strategies.strategy import Strategy
-from tradewind.types import Outcome, Trial, Value
+from tradewind.types import Outcome, State, Trial, Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,58 +51,23 @@ class Recommendation:
     trial: Trial | None
 
 
-def create_study(
-    space: Space | Mapping[str, Any],
-    *,
-    goal: Goal | None = None,
-    strategy: Strategy | Literal["auto", "random"] = "auto",
-    direction: Literal["maximize", "minimize"] = "maximize",
-    seed: int | None = None,
-    name: str = "study",
-) -> Study:
-    """A new study of `space`: a `Space`, or a dictionary that `Space.from_dict` reads.
-
-    `goal` is `Quality()` unless given. `direction` says whether the objective's number is a
-    quality or a loss. The same `seed` and outcomes give the same trials; without one it is drawn
-    and shown as `study.seed`."""
-    if not isinstance(space, Mapping):
-        raise TypeError(f"space must be a Space, or a dict as Space.from_dict reads, got {space!r}")
-    if direction not in ("maximize", "minimize"):
-        raise ValueError(f"direction is 'maximize' or 'minimize', but got {direction!r}")
-    return Study(
-        space if isinstance(space, Space) else Space.from_dict(space),
-        goal=Quality() if goal is None else _goal(goal),
-        strategy=_strategy(strategy),
-        direction=direction,
-        seed=_seed(seed),
-        name=name,
-    )
-
-
 class Study:
     """Everything that happened in one search, and the way to go on. Made by `create_study`."""
 
     def __init__(
-        self,
-        space: Space,
-        *,
-        goal: Goal,
-        strategy: Strategy,
-        direction: Literal["maximize", "minimize"],
-        seed: int,
-        name: str,
+        self, log: Log, record: Record, *, goal: Goal, strategy: Strategy, name: str
     ) -> None:
-        self.space, self.strategy, self.direction = space, strategy, direction
-        self.seed, self.name = seed, name
-        self._driver = Driver(
-            MemoryLog(),
-            space,
-            goal=goal,
-            strategy=strategy,
-            seed=seed,
-            maximize=direction == "maximize",
+        self.name, self.space, self.seed = name, record.space, record.seed
+        self.direction: Literal["maximize", "minimize"] = (
+            "maximize" if record.sign > 0 else "minimize"
         )
+        self._driver = Driver(log, record, goal=goal, strategy=strategy)
         self._stops = 0
+
+    @property
+    def strategy(self) -> Strategy:
+        """Whatever chooses the trials."""
+        return self._driver.strategy
 
     def __repr__(self) -> str:
         trials = self.trials
@@ -116,45 +86,76 @@ class Study:
         *,
         timeout: float | None = None,
         max_cost: float | None = None,
+        n_workers: int | None = None,
+        gpus: int | Iterable[int | str] | None = None,
+        slots_per_gpu: int = 1,
+        runner: Runner | None = None,
+        trial_timeout: float | None = None,
+        trial_memory: float | None = None,
         catch: type[BaseException] | tuple[type[BaseException], ...] = Exception,
+        on_error: Literal["penalize", "ignore", "raise"] = "penalize",
+        max_retries: int = 0,
+        lease: float = 30.0,
         callbacks: Iterable[Callback] = (),
         show_progress: bool | None = None,
     ) -> None:
-        """Evaluate `objective` on proposed trials, one after the other, in this process.
+        """Evaluate `objective` on proposed trials until a limit is reached.
 
-        Stops after `n_trials` trials of this call, or starts no new one once `timeout` seconds
-        have passed or the trials of this call have cost `max_cost`. An exception among `catch`
-        makes a failed trial and the search goes on; any other is recorded and raised.
-        `show_progress=None` shows a bar at a terminal and in a notebook."""
+        Limits: `n_trials` trials of this call; `timeout` seconds; `max_cost`, the total of what
+        its trials cost. Near a limit, trials are proposed that will stay within it, one that is
+        expected not to is not started, and what still runs when it is reached is stopped and
+        abandoned. `trial_timeout` (seconds) and `trial_memory` (bytes) are for each trial: one
+        that exceeds them is killed and has failed.
+
+        Where: one trial after the other in this process; with `n_workers` or `gpus` (a number of
+        GPUs, or which), or limits for each trial, in worker processes, a `slots_per_gpu` of them
+        sharing each GPU; or wherever `runner` says.
+
+        Failures: an exception among `catch` makes a failed trial and the search goes on; any
+        other is recorded and raised. A trial that fails is run again up to `max_retries` times.
+        `on_error` says what a failure means: "penalize" believes it to be as bad as the worst
+        result, "ignore" learns nothing from it, "raise" ends the search. A trial whose driver has
+        died goes back to the queue when it has not been heard of for `lease` seconds.
+
+        `show_progress=None` shows a bar at a terminal and in a notebook, and now and then a line
+        elsewhere; True says more, False nothing."""
         if not callable(objective):
             raise TypeError(f"objective must be a function of a trial, but got {objective!r}")
-        if n_trials is None and timeout is None and max_cost is None:
+        limits = Limits(
+            check.count("n_trials", n_trials),
+            check.limit("timeout", timeout),
+            check.limit("max_cost", max_cost),
+        )
+        if limits == Limits():
             raise ValueError("optimize needs an end: give n_trials, timeout or max_cost")
-        limits = Limits(_count(n_trials), _limit("timeout", timeout), _limit("max_cost", max_cost))
-        caught, called = _exceptions(catch), _functions(callbacks)
+        policy = Policy(
+            check.exceptions(catch),
+            check.one_of("on_error", on_error, ("penalize", "ignore", "raise")),
+            check.count("max_retries", max_retries) or 0,
+            check.positive("lease", lease),
+        )
+        each = TrialLimits(
+            check.positive_limit("trial_timeout", trial_timeout),
+            None if trial_memory is None else int(check.positive("trial_memory", trial_memory)),
+        )
+        called = check.functions(callbacks)
+        chosen = _runner(runner, n_workers, gpus, slots_per_gpu, each, limits.n_trials)
         stops = self._stops
-        with Progress(limits.n_trials, show=show_progress) as progress:
-            warned = False
-
-            def on_done(trial: Trial) -> None:
-                nonlocal warned
-                warned = warned or self._beyond_reference(trial)
-                progress.update(trial, lambda: self.best)
-                for callback in called:
-                    callback(self, trial)
-
-            run(
-                self._driver,
-                SerialRunner(objective),
-                limits,
-                catch=caught,
-                stopped=lambda: self._stops > stops,
-                on_done=on_done,
+        with closing(chosen.open(objective, each)) as workers:
+            progress = Progress(
+                total=limits.n_trials,
+                timeout=limits.timeout,
+                show=None if show_progress is None else bool(show_progress),
+                best=lambda: self.best,
+                clock=workers.now,
             )
+            stopped, watch = lambda: self._stops > stops, _Watch(self, progress, called)
+            with progress:
+                Loop(self._driver, workers, limits, policy, stopped, watch).run()
 
     def _beyond_reference(self, trial: Trial) -> bool:
         """Say so if a trial costs more than a reference that the user never saw."""
-        if not self._driver.goal.open or trial.cost is None:
+        if not self._driver.goal.open or trial.cost is None or not trial.finished:
             return False
         reference = getattr(self.goal, "reference", None)
         if reference is None or trial.cost <= reference:
@@ -176,9 +177,20 @@ class Study:
 
     # ---- owning the loop ----
 
-    def ask(self) -> Trial:
-        """The next trial to evaluate; report it with `tell` or `fail`."""
-        return self._driver.ask()
+    def ask(self, *, max_cost: float | None = None, lease: float | None = None) -> Trial:
+        """The next trial to evaluate; report it with `tell` or `fail`.
+
+        With `max_cost`, one that will stay within it, as far as the strategy can tell
+        (`trial.expected_cost`). With a `lease`, a trial that is not reported within so many
+        seconds goes back to the queue, unless `beat` renews the lease."""
+        return self._driver.ask(
+            max_cost=check.limit("max_cost", max_cost),
+            lease=None if lease is None else check.positive("lease", lease),
+        )
+
+    def beat(self, trial: Trial | int, lease: float) -> None:
+        """Keep an asked trial for `lease` seconds from now."""
+        self._driver.beat(self._number(trial), check.positive("lease", lease))
 
     def tell(
         self,
@@ -193,8 +205,16 @@ class Study:
         return self._driver.finish(self._number(trial), result)
 
     def fail(self, trial: Trial | int, reason: str = "failed") -> Trial:
-        """Report that an asked trial gave no result."""
-        return self._driver.finish(self._number(trial), Failure(str(reason)))
+        """Report that an asked trial gave no result, which counts as a bad one."""
+        return self._driver.fail(self._number(trial), Failure(str(reason)))
+
+    def abandon(self, trial: Trial | int, reason: str = "abandoned") -> Trial:
+        """Give up an asked trial; nothing is learned from it."""
+        return self._driver.abandon(self._number(trial), str(reason))
+
+    def requeue(self, trial: Trial | int, reason: str = "requeued") -> Trial:
+        """Put an asked trial back, for the next who asks."""
+        return self._driver.requeue(self._number(trial), str(reason))
 
     def add(
         self,
@@ -210,6 +230,11 @@ class Study:
     def enqueue(self, params: Mapping[str, Any]) -> None:
         """Have this configuration evaluated next; parameters left out are drawn at random."""
         self._driver.enqueue(params)
+
+    def export(self, path: str | PathLike[str]) -> None:
+        """Write the study to a file: `.jsonl` holds everything, for `import_study`; `.csv` is a
+        table of the trials."""
+        write_study(path, self._driver.log, self.trials, self.space)
 
     def _outcome(
         self, value: float | None, cost: float | None, folds: Iterable[float] | None
@@ -255,7 +280,7 @@ class Study:
     def best_for(self, goal: Goal) -> Trial:
         """The finished trial that is best under any goal."""
         finished, history = self._finished()
-        if _goal(goal).needs_cost and not np.isfinite(history.cost).any():
+        if check.goal(goal).needs_cost and not np.isfinite(history.cost).any():
             raise NothingFinished(f"{goal} needs costs, but no finished trial has one")
         utility = self._settled(goal, history).utility(history.quality, history.cost)
         return finished[best_of(utility)]
@@ -286,25 +311,16 @@ class Study:
         score[[t.finished for t in trials]] = (
             goal.utility(history.quality, history.cost) if len(history.X) else []
         )
-        columns = {
-            "number": pd.Series([t.number for t in trials], dtype=int),
-            "state": pd.Series([t.state.value for t in trials], dtype=str),
-            "value": pd.Series([t.value for t in trials], dtype=float),
-            "cost": pd.Series([t.cost for t in trials], dtype=float),
-            "score": pd.Series(score, dtype=float),
-            "train_size": pd.Series([t.train_size for t in trials], dtype=float),
-            "origin": pd.Series([t.origin.value for t in trials], dtype=str),
-            "error": [t.error for t in trials],
-        }
-        for name in self.space:
-            columns[f"params_{name}"] = [t.params.get(name) for t in trials]
-        return pd.DataFrame(columns)
+        table = columns(trials, self.space)
+        frame = pd.DataFrame(table).astype(DTYPES)
+        frame.insert(list(frame).index("cost") + 1, "score", score)
+        return frame
 
     def _finished(self) -> tuple[list[Trial], History]:
         trials, history = self._driver.state()
         finished = [t for t in trials if t.finished]
         if not finished:
-            failed = [t.error for t in trials if t.error]
+            failed = [t.error for t in trials if t.state is State.FAILED]
             why = f"; the last failure was:\n{failed[-1]}" if failed else ""
             raise NothingFinished(f"no trial of this study has finished{why}")
         return finished, history
@@ -317,72 +333,42 @@ class Study:
         return self.strategy.settle(goal, history)
 
 
-def _goal(goal: Goal) -> Goal:
-    if not _offers(goal, "cost_scale", "score", "settle", "utility"):
-        raise TypeError(f"a goal such as Quality() or Tradeoff(alpha=0.3) is needed, got {goal!r}")
-    return goal
+class _Watch:
+    """Shows progress, warns of a reference that is too small, and calls the callbacks."""
+
+    def __init__(self, study: Study, progress: Progress, callbacks: tuple[Callback, ...]) -> None:
+        self._study, self._progress, self._callbacks = study, progress, callbacks
+        self._warned = False
+
+    def started(self, running: int) -> None:
+        self._progress.started(running)
+
+    def done(self, trial: Trial, running: int) -> None:
+        with suppress(StorageError):  # what is only shown ends no search
+            self._warned = self._warned or self._study._beyond_reference(trial)
+            self._progress.done(trial, running)
+        for callback in self._callbacks:
+            callback(self._study, trial)
 
 
-def _strategy(strategy: Strategy | str) -> Strategy:
-    if isinstance(strategy, str):
-        named: dict[str, Callable[[], Strategy]] = {
-            "auto": recipes.auto,
-            "random": recipes.random_search,
-        }
-        if strategy not in named:
-            raise ValueError(f"strategy is one of {sorted(named)} or an object, got {strategy!r}")
-        return named[strategy]()
-    if not _offers(strategy, "propose", "recommend", "settle"):
-        raise TypeError(
-            "a strategy is 'auto', 'random' or an object with propose(), recommend() and settle(), "
-            f"but got {strategy!r}"
-        )
-    return strategy
-
-
-def _offers(thing: object, *methods: str) -> bool:
-    """Whether it is an object with these methods; a class is not, though it has them too."""
-    return not isinstance(thing, type) and all(callable(getattr(thing, m, None)) for m in methods)
-
-
-def _seed(seed: int | None) -> int:
-    if seed is None:
-        return secrets.randbits(31)
-    item = seed.item() if isinstance(seed, np.generic) else seed
-    if isinstance(item, bool) or not isinstance(item, int) or item < 0:
-        raise ValueError(f"seed must be an integer ≥ 0, but got {seed!r}")
-    return item
-
-
-def _limit(name: str, given: float | None) -> float | None:
-    if given is None:
-        return None
-    item = given.item() if isinstance(given, np.generic) else given
-    if isinstance(item, bool) or not isinstance(item, (int, float)) or not item >= 0:
-        raise ValueError(f"{name} must be a number ≥ 0, but got {given!r}")
-    return item
-
-
-def _count(n_trials: int | None) -> int | None:
-    limit = _limit("n_trials", n_trials)
-    if limit is None:
-        return None
-    if limit == math.inf or limit != int(limit):
-        raise ValueError(f"n_trials must be a whole number, but got {n_trials!r}")
-    return int(limit)
-
-
-def _exceptions(
-    catch: type[BaseException] | tuple[type[BaseException], ...],
-) -> tuple[type[BaseException], ...]:
-    kinds = catch if isinstance(catch, tuple) else (catch,)
-    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
-        raise TypeError(f"catch is an exception class or a tuple of them, but got {catch!r}")
-    return kinds
-
-
-def _functions(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
-    called = tuple(callbacks) if isinstance(callbacks, Iterable) else (callbacks,)
-    if not isinstance(callbacks, Iterable) or not all(map(callable, called)):
-        raise TypeError(f"callbacks are functions of (study, trial) in a list, got {callbacks!r}")
-    return called
+def _runner(
+    runner: Runner | None,
+    n_workers: int | None,
+    gpus: int | Iterable[int | str] | None,
+    slots_per_gpu: int,
+    each: TrialLimits,
+    n_trials: int | None,
+) -> Runner:
+    """What was given, or worker processes where anything asks for them, or this process."""
+    if runner is not None:
+        if n_workers is not None or gpus is not None or slots_per_gpu != 1:
+            raise ValueError("a runner knows its workers: give either runner or n_workers and gpus")
+        if isinstance(runner, type) or not callable(getattr(runner, "open", None)):
+            raise TypeError(f"runner must be an object such as ProcessRunner(4), got {runner!r}")
+        return runner
+    if gpus is None and n_workers is None and slots_per_gpu == 1:
+        return SerialRunner() if each == TrialLimits() else ProcessRunner(1)
+    chosen = ProcessRunner(n_workers, gpus=gpus, slots_per_gpu=slots_per_gpu)
+    if n_trials and chosen.n_workers is not None and n_trials < chosen.n_workers:
+        return replace(chosen, n_workers=n_trials)
+    return chosen

@@ -135,6 +135,19 @@ def per_cost(worth: Partials, cost: Normal, power: float) -> Partials:
     )
 
 
+def within_cost(worth: Partials, cost: Normal, limit: float) -> Partials:
+    """A score plus the logarithm of the probability that the cost stays within `limit`."""
+    z = (limit - cost.mean) / cost.std
+    hazard = np.exp(np.minimum(log_density(z) - log_ndtr(z), 700.0)) / cost.std
+    zero = np.zeros_like(worth.value)
+    return replace(
+        worth,
+        value=worth.value + log_ndtr(z),
+        by_cost_mean=(zero if worth.by_cost_mean is None else worth.by_cost_mean) - hazard,
+        by_cost_std=(zero if worth.by_cost_std is None else worth.by_cost_std) - z * hazard,
+    )
+
+
 def _expected_excess(predicted: Normal, threshold: float) -> Partials:
     """E[max(y − threshold, 0)], not in logs."""
     z = (predicted.mean - threshold) / predicted.std

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import tradewind as tw
 from tests.space.generate import spaces
 from tradewind.goals import Quality
-from tradewind.history import Record, proposal_rng
+from tradewind.history import proposal_rng
+from tradewind.record import Record
 from tradewind.strategies import Bayes, Design, RandomSearch, Sampling
 from tradewind.types import Origin
 

@@ -78,11 +78,10 @@ class Bayes:
     def propose(
         self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
     ) -> Proposal:
-        tried = history.evaluated
         design = self.design
         if goal.open and not self.largest_reference:
             design = replace(design, size=max(design.size, self.reference_points))
-        if len(tried) < design.size:
+        if len(history.evaluated) < design.size:
             return _proposal(space, design.point(space, history, rng), Origin.DESIGN)
         if not len(history.X):  # nothing but failures, or all still running
             return _proposal(space, fresh_point(space, history, rng), Origin.DESIGN)
@@ -97,19 +96,27 @@ class Bayes:
             rows=spread(best, self.max_points),
             output=self.output,
             log_cost=self.rule.log_cost,
-            with_cost=self.cost_power > 0,
+            with_cost=self.cost_power > 0 or history.max_cost is not None,
             columns=space.columns,
             rng=rng,
         )
-        acquisition = self.acquisition.at(history.number, rng=rng)
+        pending = len(history.pending)
+        acquisition = self.acquisition.at(history.number, pending=pending, rng=rng)
         score = model_score(
-            models, goal, acquisition, self.rule, cost_power=self.cost_power, tried=tried
+            models,
+            goal,
+            acquisition,
+            self.rule,
+            cost_power=self.cost_power,
+            history=history,
+            columns=space.columns,
         )
         start = history.X[best[:_STARTS]]
         row = self.maximizer.maximize(score, space, start=start, rng=rng)
         if not np.isfinite(score(row[None, :])[0]):  # every row in reach has been tried
             row = fresh_point(space, history, rng)
-        return _proposal(space, row, Origin.MODEL, models.handover)
+        expected = models.median_cost(row)
+        return _proposal(space, row, Origin.MODEL, models.handover, expected)
 
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
         """By the model's mean where results are known to be noisy: the highest of many noisy
@@ -136,9 +143,13 @@ def _check_part(name: str, part: object, method: str) -> None:
 
 
 def _proposal(
-    space: Space, row: Array, origin: Origin, handover: Mapping[str, Any] | None = None
+    space: Space,
+    row: Array,
+    origin: Origin,
+    handover: Mapping[str, Any] | None = None,
+    expected_cost: float | None = None,
 ) -> Proposal:
-    return Proposal(space.decode(row[None, :])[0], origin, handover or {})
+    return Proposal(space.decode(row[None, :])[0], origin, handover or {}, expected_cost)
 
 
 def spread(best: NDArray[np.intp], count: int) -> NDArray[np.intp]:

@@ -43,13 +43,46 @@ class Models:
     """Fitted models, in the units in which they are scored.
 
     `quality` predicts standardized quality; one of its units is `unit` of natural quality.
-    `cost` predicts log(c / reference) or σ; None where nobody asks for it."""
+    `cost` predicts log(c / reference) or σ, as `scale` says; None where nobody asks for it."""
 
     quality: Predictor
     cost: Predictor | None
+    scale: CostScale | None
     incumbent: Incumbent
     unit: float
     handover: Mapping[str, Any]
+
+    def median_cost(self, row: Array) -> float | None:
+        """What a trial of this row (d,) will cost, as likely more as less."""
+        if self.cost is None or self.scale is None:
+            return None
+        return self.scale.natural(float(self.cost.predict(row[None, :]).mean[0]))
+
+
+@dataclass(frozen=True)
+class CostScale:
+    """The scale of a cost model: that `cost` is `scaled` there fixes it."""
+
+    log: bool
+    cost: float
+    scaled: float
+
+    @classmethod
+    def of(cls, goal: Goal, cost: Array, *, log: bool) -> CostScale:
+        """By one of the costs (n,): σ is cut above, the logarithm below."""
+        scaled = goal.cost_scale(cost, log=log)
+        i = int(np.argmax(cost) if log else np.argmin(cost))
+        return cls(log, max(float(cost[i]), 1e-300), float(scaled[i]))
+
+    def of_natural(self, cost: float) -> float:
+        if self.log:
+            return self.scaled + math.log(max(cost, 1e-300)) - math.log(self.cost)
+        return self.scaled * cost / self.cost
+
+    def natural(self, scaled: float) -> float:
+        if self.log:
+            return self.cost * math.exp(min(scaled - self.scaled, 700.0))
+        return max(self.cost * scaled / max(self.scaled, 1e-300), 0.0)
 
 
 def fit_models(
@@ -75,8 +108,9 @@ def fit_models(
     handover = {"quality": dict(quality.handover)}
     believed = quality.condition(history.pending)
     known = np.isfinite(fitted.cost)
-    cost = None
+    cost = cost_scale = None
     if goal.needs_cost or (with_cost and known.any()):
+        cost_scale = CostScale.of(goal, fitted.cost[known], log=log_cost)
         cost = cost_surrogate.fit(
             fitted.X[known],
             goal.cost_scale(fitted.cost[known], log=log_cost),
@@ -87,7 +121,8 @@ def fit_models(
         handover["cost"] = dict(cost.handover)
     if not goal.needs_cost:
         best = float(scale.forward(transform.forward(history.quality)).max())
-        return Models(believed, cost, Incumbent(best, best, 0.0), scale.scale, handover)
+        incumbent = Incumbent(best, best, 0.0)
+        return Models(believed, cost, cost_scale, incumbent, scale.scale, handover)
     if isinstance(transform, LogError):
         natural = Standardize.of(fitted.quality)
         believed = _Natural(believed, scale, transform, natural)
@@ -97,7 +132,7 @@ def fit_models(
         quality=float(scale.forward(history.quality).max()),
         sigma=float(np.nanmin(goal.cost_scale(history.cost, log=False))),
     )
-    return Models(believed, cost, incumbent, scale.scale, handover)
+    return Models(believed, cost, cost_scale, incumbent, scale.scale, handover)
 
 
 def expected_quality(

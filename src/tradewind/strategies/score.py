@@ -8,30 +8,42 @@ import numpy as np
 
 from tradewind.acquisition import Acquisition, Partials
 from tradewind.goals import Goal
+from tradewind.history import History, alike
 from tradewind.strategies.models import Models
 from tradewind.surrogates.surrogate import Differentiable
-from tradewind.tradeoff import TradeoffRule, per_cost
-from tradewind.types import Array, Normal
+from tradewind.tradeoff import TradeoffRule, per_cost, within_cost
+from tradewind.types import Array, Columns, Normal
 
 
 @dataclass(frozen=True)
 class ModelScore:
-    """Snapped rows -> worth of trying them; −inf for rows that have been tried.
+    """Snapped rows -> worth of trying them; −inf for rows that have been tried, or are nearly the
+    same as one that is `pending`.
 
-    With `cost_power` p the worth, a logarithm, is that of improvement per cost^p."""
+    With `cost_power` p the worth, a logarithm, is that of improvement per cost^p; with
+    `cost_limit`, in the units of the cost model, it is worth the less the likelier it exceeds it.
+    """
 
     models: Models
     goal: Goal
     acquisition: Acquisition
     rule: TradeoffRule
     cost_power: float
+    cost_limit: float | None
     tried: frozenset[bytes]
+    pending: Array
+    columns: Columns
 
     def __call__(self, X: Array) -> Array:
         quality = self.models.quality.predict(X)
         cost = None if self.models.cost is None else self.models.cost.predict(X)
         value = self._worth(quality, cost).value
-        again = [row.tobytes() in self.tried for row in X]
+        if cost is not None and self.cost_limit is not None:  # what is too dear comes last
+            beyond = cost.mean - self.cost_limit
+            value = np.where(beyond > 0.0, -1e9 * (1.0 + beyond), value)
+        again = np.array([row.tobytes() in self.tried for row in X])
+        if len(self.pending):
+            again |= alike(X, self.pending, self.columns)
         return np.where(again, -np.inf, value)
 
     def _worth(self, quality: Normal, cost: Normal | None) -> Partials:
@@ -43,7 +55,10 @@ class ModelScore:
             rule=self.rule,
             unit=self.models.unit,
         )
-        return worth if cost is None else per_cost(worth, cost, self.cost_power)
+        if cost is None:
+            return worth
+        worth = per_cost(worth, cost, self.cost_power)
+        return worth if self.cost_limit is None else within_cost(worth, cost, self.cost_limit)
 
 
 class SmoothModelScore(ModelScore):
@@ -75,12 +90,17 @@ def model_score(
     rule: TradeoffRule,
     *,
     cost_power: float,
-    tried: Array,
+    history: History,
+    columns: Columns,
 ) -> ModelScore:
-    """The score, with a gradient if all models have one. `tried` (n, d) are snapped rows."""
+    """The score, with a gradient if all models have one."""
     smooth = isinstance(models.quality, Differentiable) and (
         models.cost is None or isinstance(models.cost, Differentiable)
     )
     kind = SmoothModelScore if smooth else ModelScore
-    again = frozenset(row.tobytes() for row in tried)
-    return kind(models, goal, acquisition, rule, cost_power, again)
+    tried = frozenset(row.tobytes() for row in history.evaluated)
+    limit = None
+    if history.max_cost is not None and models.scale is not None:
+        limit = models.scale.of_natural(history.max_cost)
+    parts = models, goal, acquisition, rule, cost_power
+    return kind(*parts, limit, tried, history.pending, columns)

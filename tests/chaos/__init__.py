@@ -1,0 +1,1 @@
+"""Faults on purpose: what a study must survive. `make chaos` runs the whole campaign."""
