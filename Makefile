@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS      := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check chaos bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,8 +27,12 @@ check: $(VENV)/.test ## lint, types and the fast tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-bench: $(VENV)/.demo ## time proposals and the import against their budgets
+chaos: $(VENV)/.test ## kill, tear and fill up what a study must survive (about 15 minutes)
+	$(BIN)/python -m tests.chaos
+
+bench: $(VENV)/.demo ## time proposals, the import and the store against their budgets
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/storage.py
 
 clean: ## remove the environment, builds and caches
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
