@@ -68,15 +68,16 @@ def utilization(*, synchronous: bool, n_trials: int) -> tuple[float, float]:
     study = tw.create_study(SPACE, seed=0)
     begin = time.perf_counter()
     study.optimize(
-        sleeper, n_trials, runner=ProcessRunner(WORKERS, synchronous=synchronous), show_progress=False
+        sleeper,
+        n_trials,
+        runner=ProcessRunner(WORKERS, synchronous=synchronous),
+        show_progress=False,
     )
     took = time.perf_counter() - begin
     trials = study.trials
     first = min(t.ended - t.usage.wall for t in trials)
     last = max(t.ended - t.usage.wall for t in trials)
-    inside = sum(
-        max(0.0, min(t.ended, last) - max(t.ended - t.usage.wall, first)) for t in trials
-    )
+    inside = sum(max(0.0, min(t.ended, last) - max(t.ended - t.usage.wall, first)) for t in trials)
     return inside / (WORKERS * (last - first)), took
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,16 @@ import tradewind as tw
 from tradewind import blueprint
 from tradewind.driver import Driver
 from tradewind.errors import StorageError
-from tradewind.events import Created, Event
+from tradewind.events import (
+    Abandoned,
+    Claimed,
+    Created,
+    Event,
+    Failed,
+    Finished,
+    Proposed,
+    Requeued,
+)
 from tradewind.goals import Goal
 from tradewind.log.log import Log
 from tradewind.log.memory import MemoryLog
@@ -22,7 +32,7 @@ from tradewind.record import Record
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Done, Result, TrialLimits, Workers
 from tradewind.strategies import Bayes, Design, RandomSearch, Strategy
-from tradewind.types import Trial
+from tradewind.types import State, Trial
 
 T = TypeVar("T")
 
@@ -208,6 +218,38 @@ class Unreachable:
 
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
         return self._reach(lambda: self.inner.beat(trials, seconds))
+
+
+def _ends(events: Sequence[Event], *kinds: type[Any]) -> Counter[int]:
+    return Counter(e.number for e in events if isinstance(e, kinds))
+
+
+def check_whole(log: Log, asked: list[int]) -> None:
+    """What must hold of every log, whoever wrote it."""
+    events = log.read(0)
+    first = events[0]
+    assert isinstance(first, Created)
+    record = Record.of(first)
+    record.apply(events[1:])
+    claimed = {e.number for e in events if isinstance(e, Claimed)}
+    assert claimed == set(range(record.claims))
+    assert set(record.trials) <= claimed
+    # what is not proposed is held by who claimed it, who may yet die
+    assert claimed - set(record.trials) <= record.leased
+    assert max(_ends(events, Proposed).values(), default=0) <= 1
+    assert max(_ends(events, Finished, Failed).values(), default=0) <= 1
+    assert max(_ends(events, Abandoned).values(), default=0) <= 1
+    assert not set(_ends(events, Abandoned)) & set(_ends(events, Failed))
+    taken = [e.enqueued for e in events if isinstance(e, Claimed) and e.enqueued is not None]
+    assert len(set(taken)) == len(taken)
+    # a trial is given to one at a time: again only after it went back to the queue
+    requeued = _ends(events, Requeued)
+    assert all(count <= 1 + requeued[number] for number, count in Counter(asked).items())
+    for number, trial in record.trials.items():
+        back = [e for e in events if isinstance(e, Requeued) and e.number == number]
+        assert trial.retries == sum(e.retry for e in back)
+        assert trial.losses == sum(e.lost for e in back) <= trial.retries
+        assert (number in record.returned) <= (trial.state is State.WAITING)
 
 
 # ---- workers ----

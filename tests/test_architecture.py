@@ -31,7 +31,7 @@ LAYERS = (
     {"driver"},
     {"loop"},
     {"study"},
-    {"studies", "replay"},
+    {"studies", "replaying"},
     {"search_cv", "report", "cli"},
     {"__init__"},
 )

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import tradewind as tw
 from tests.studies import (
     SPACE,
     Clock,
+    check_whole,
     create,
     drive,
     events_of,
@@ -31,16 +31,9 @@ from tests.studies import (
 from tradewind.driver import LOSSES, Driver
 from tradewind.errors import TrialError
 from tradewind.events import (
-    Abandoned,
     Claimed,
-    Created,
     Event,
-    Failed,
-    Finished,
-    Proposed,
-    Requeued,
 )
-from tradewind.log.log import Log
 from tradewind.log.memory import MemoryLog
 from tradewind.log.sqlite import SqliteStore
 from tradewind.record import Record
@@ -353,38 +346,6 @@ def played(strategy: Strategy, history: list[tuple[Any, list[Any]]]) -> World:
         world.act(who, verb, x)
         world.log.waiting = []
     return world
-
-
-def ends(events: Sequence[Event], *kinds: type[Any]) -> Counter[int]:
-    return Counter(e.number for e in events if isinstance(e, kinds))
-
-
-def check_whole(log: Log, asked: list[int]) -> None:
-    """What must hold of every log, whoever wrote it."""
-    events = log.read(0)
-    first = events[0]
-    assert isinstance(first, Created)
-    record = Record.of(first)
-    record.apply(events[1:])
-    claimed = {e.number for e in events if isinstance(e, Claimed)}
-    assert claimed == set(range(record.claims))
-    assert set(record.trials) <= claimed
-    # what is not proposed is held by who claimed it, who may yet die
-    assert claimed - set(record.trials) <= record.leased
-    assert max(ends(events, Proposed).values(), default=0) <= 1
-    assert max(ends(events, Finished, Failed).values(), default=0) <= 1
-    assert max(ends(events, Abandoned).values(), default=0) <= 1
-    assert not set(ends(events, Abandoned)) & set(ends(events, Failed))
-    taken = [e.enqueued for e in events if isinstance(e, Claimed) and e.enqueued is not None]
-    assert len(set(taken)) == len(taken)
-    # a trial is given to one at a time: again only after it went back to the queue
-    requeued = ends(events, Requeued)
-    assert all(count <= 1 + requeued[number] for number, count in Counter(asked).items())
-    for number, trial in record.trials.items():
-        back = [e for e in events if isinstance(e, Requeued) and e.number == number]
-        assert trial.retries == sum(e.retry for e in back)
-        assert trial.losses == sum(e.lost for e in back) <= trial.retries
-        assert (number in record.returned) <= (trial.state is State.WAITING)
 
 
 @settings(max_examples=400)

@@ -8,7 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tradewind as tw
 from tests.studies import (
@@ -16,6 +19,7 @@ from tests.studies import (
     Opened,
     ScriptedWorkers,
     Unreachable,
+    check_whole,
     create,
     drive,
     score,
@@ -685,3 +689,67 @@ def test_all_that_happened_is_in_the_log_once() -> None:
     loop(driver, ScriptedWorkers(3, lambda t: script.get(t.number, good(t))), n_trials=9)
     ends = [e.number for kind in (Finished, Failed, Abandoned) for e in kinds(driver, kind)]
     assert sorted(ends) == list(range(9))
+
+
+# ---- whatever happens ----
+
+
+def random_mishap(seed: int) -> Callable[[Trial], Any]:
+    def mishap(trial: Trial) -> Any:
+        draw = np.random.default_rng([seed, trial.number, trial.retries]).random()
+        if draw < 0.1:
+            return "boom"
+        if draw < 0.2:
+            return 0.0, Failure("boom at once")
+        if draw < 0.3:
+            return 0.5, Lost("gone")
+        return (0.2, Stopped("enough")) if draw < 0.35 else None
+
+    return mishap
+
+
+def random_seconds(seed: int) -> Callable[[Any], float]:
+    return lambda t: float(np.random.default_rng([seed, t.number]).lognormal())
+
+
+searches = st.fixed_dictionaries(
+    {
+        "n_trials": st.integers(0, 12),
+        "on_error": st.sampled_from(["penalize", "ignore"]),
+        "max_retries": st.integers(0, 2),
+    },
+    optional={"timeout": st.floats(0.1, 20.0), "max_cost": st.floats(0.1, 20.0)},
+)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10**6),
+    n_workers=st.integers(1, 8),
+    synchronous=st.booleans(),
+    rounds=st.lists(searches, min_size=1, max_size=3),
+    enqueued=st.integers(0, 2),
+)
+def test_whatever_befalls_trials_searches_end_and_leave_a_log_that_is_whole(
+    seed: int, n_workers: int, synchronous: bool, rounds: list[Any], enqueued: int
+) -> None:
+    study, seconds = create(seed=seed), random_seconds(seed)
+    for _ in range(enqueued):
+        study.enqueue({})
+    runner = SimulatedRunner(
+        n_workers, duration=seconds, failure=random_mishap(seed), synchronous=synchronous
+    )
+    for options in rounds:
+        before = sum(t.state is not State.WAITING for t in study.trials)
+        study.optimize(
+            lambda t: {"value": t.params["x"], "cost": seconds(t)}, runner=runner, **options
+        )
+        assert State.RUNNING not in {t.state for t in study.trials}
+        assert not study._driver.working
+        ended = sum(t.state is not State.WAITING for t in study.trials) - before
+        declined = sum("it would cost" in (t.error or "") for t in study.trials)
+        assert ended <= options["n_trials"] + declined
+        assert runner.workers is not None
+        assert runner.workers.now() <= options.get("timeout", float("inf"))
+    check_whole(study._driver.log, [])
+    assert tw.replay(study).identical

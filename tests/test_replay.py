@@ -17,7 +17,7 @@ from tradewind import recipes
 from tradewind.events import Event, Proposed
 from tradewind.log.memory import MemoryLog, MemoryStore
 from tradewind.maximizers.evolution import MIES
-from tradewind.replay import Verdict
+from tradewind.replaying import Verdict
 from tradewind.runners.runner import Lost
 from tradewind.runners.simulated import SimulatedRunner
 from tradewind.strategies import Bayes, Design, RandomSearch

@@ -3,7 +3,7 @@
 from tradewind import errors, recipes, runners, strategies
 from tradewind.errors import TradewindError
 from tradewind.goals import Quality, Tradeoff
-from tradewind.replay import Replay, replay
+from tradewind.replaying import Replay, replay
 from tradewind.space import Bool, Categorical, Float, Int, Ordinal, Space, TrainSize, at_least
 from tradewind.studies import (
     StudySummary,

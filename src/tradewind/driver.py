@@ -14,7 +14,6 @@ import platform
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -46,7 +45,7 @@ from tradewind.types import Origin, Outcome, State, Trial, Usage
 _logger = logging.getLogger("tradewind")
 
 LOSSES = 3  # a trial whose worker has died so often goes back to the queue; then it is abandoned
-_CLAIM = 300.0  # seconds that a driver may take to propose what it has claimed
+_CLAIM = 300.0  # seconds that a driver may take to propose, where nobody keeps its lease
 _OPEN = frozenset({State.WAITING, State.RUNNING})
 _AGAIN = 10  # proposals that are computed anew because another driver made nearly the same
 
@@ -75,6 +74,7 @@ class Driver:
         self._token = secrets.token_hex(4)
         self._lock = Lock()
         self.working: set[int] = set()  # trials that a loop is at work on, and keeps the lease of
+        self.proposing: int | None = None  # a trial that `ask` is at work on
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_token": secrets.token_hex(4), "working": set()}  # it is another
@@ -145,14 +145,14 @@ class Driver:
             if self._new:
                 self.configure(goal=self.goal, strategy=self.strategy)
             self._follow(self._current())
-            while True:
-                self._recover()
-                number = self._claim(max_cost, begun)
-                if self._propose(number, max_cost, begun):
-                    if lease is not None:
-                        with suppress(StorageError):  # that of the claim stands
-                            self.log.beat([number], lease)
-                    return self._written(number)
+            try:
+                while True:
+                    self._recover()
+                    self.proposing = self._claim(max_cost, begun, lease or _CLAIM)
+                    if self._propose(self.proposing, max_cost, begun):
+                        return self._written(self.proposing)
+            finally:
+                self.proposing = None
 
     def start(self, number: int, *, leased: bool) -> Trial:
         """Say that a trial that waits for this driver has begun."""
@@ -168,7 +168,9 @@ class Driver:
     def _start(self, number: int, *, leased: bool) -> Started:
         return Started(number, self._id, leased, self.clock())
 
-    def _claim(self, max_cost: float | None, begun: Callable[[int], list[Event]]) -> int:
+    def _claim(
+        self, max_cost: float | None, begun: Callable[[int], list[Event]], lease: float
+    ) -> int:
         """Take what is first in the queue, a claim that nobody will propose any more (its driver
         has died, or this one was kept from it by an error), or the next number."""
 
@@ -185,7 +187,7 @@ class Driver:
             number = min((n for n in free if n not in record.trials), default=record.claims)
             return number, [Claimed(number, self._id)]
 
-        return self._write(claim, lease=_CLAIM)
+        return self._write(claim, lease=lease)
 
     def _propose(
         self, number: int, max_cost: float | None, begun: Callable[[int], list[Event]]
@@ -382,15 +384,17 @@ class Driver:
         """The trial as of what was written last, without another look at the log."""
         return _own(_known(self._record or self._current(), number))
 
-    def beat(self, number: int, lease: float) -> None:
-        """Keep a leased trial for so many seconds from now."""
+    def beat(self, number: int, lease: float, *, driver: str | None = None) -> None:
+        """Keep a leased trial for so many seconds from now, if it is still with `driver`."""
         with self._lock:
             record = self._current()
-            trial = _known(record, number)
-            if number not in record.leased or record.holder.get(number) != self._id:
+            state = _known(record, number).state.value
+            if number not in record.leased:
                 raise TrialError(
-                    f"trial {number} has no lease of this driver: it is {trial.state.value}"
+                    f"trial {number} has no lease that could be renewed: it is {state}"
                 )
+            if driver is not None and record.holder.get(number) != driver:
+                raise TrialError(f"trial {number} is with another driver by now")
         self.log.beat([number], lease)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 
@@ -10,9 +11,11 @@ class Lock:
     so that what has a lock can be copied."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock, self._pid = threading.RLock(), os.getpid()
 
     def __enter__(self) -> None:
+        if self._pid != os.getpid():  # a thread of the parent may have held it when this forked
+            self._lock, self._pid = threading.RLock(), os.getpid()
         self._lock.acquire()
 
     def __exit__(self, *exc: object) -> None:

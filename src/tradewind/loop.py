@@ -7,6 +7,7 @@ here is the workers' own, which may be virtual.
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 import threading
@@ -101,14 +102,17 @@ class Loop:
         while True:
             self._fill()
             if not self._running:
+                if self._nothing_fits and not self._started:
+                    _logger.warning("no trial was started: none fits into what is left")
                 return
             self._prepare()
             self._take(self.workers.wait(self._patience()))
             self._enforce()
 
     def _held(self) -> list[int]:
-        ahead = self._ahead
-        return list(self._running) if ahead is None else [*self._running, ahead.number]
+        ahead, proposing = self._ahead, self.driver.proposing
+        others = [] if ahead is None else [ahead.number]
+        return [*list(self._running), *others, *([] if proposing is None else [proposing])]
 
     # ---- starting ----
 
@@ -215,10 +219,11 @@ class Loop:
 
     def _take(self, results: list[Done]) -> None:
         """Record all that is done before a callback or an objective may end the search."""
-        recorded, unrecorded = [], []
+        recorded: list[tuple[Done, Trial | None]] = []
+        unrecorded: list[tuple[Done, StorageError]] = []
         for done in results:
-            try:
-                recorded.append((done, self._recorded(done)))
+            try:  # patiently, but not for each of many
+                recorded.append((done, self._recorded(done, 0.0 if unrecorded else _PATIENCE)))
             except StorageError as error:
                 unrecorded.append((done, error))
         if unrecorded:
@@ -238,10 +243,10 @@ class Loop:
             if isinstance(done.result, Failure):
                 self._raise(done.result, ended=trial is not None)
 
-    def _recorded(self, done: Done) -> Trial | None:
+    def _recorded(self, done: Done, patience: float) -> Trial | None:
         """The trial, if it has ended: one that will run again has not."""
         try:
-            return _patiently(lambda: self._record(done))
+            return _patiently(lambda: self._record(done), patience)
         except TrialError as error:
             trial = _patiently(lambda: self.driver.trial(done.trial.number))
             if _told(trial, done):
@@ -317,12 +322,12 @@ def _told(trial: Trial, done: Done) -> bool:
         case Failure(error):
             return trial.error == error and trial.usage == done.usage
         case Lost(reason) | Stopped(reason):
-            return trial.error is not None and trial.error.endswith(reason)
+            return trial.error is not None and reason in trial.error
 
 
-def _patiently(work: Callable[[], T]) -> T:
+def _patiently(work: Callable[[], T], patience: float = _PATIENCE) -> T:
     """Do it again while the store cannot be reached: trials that run must not be lost to that."""
-    pause, until = 0.1, time.monotonic() + _PATIENCE
+    pause, until = 0.1, time.monotonic() + patience
     while True:
         try:
             return work()
@@ -351,6 +356,7 @@ class _Interrupts:
     def __init__(self, running: dict[int, Any]) -> None:
         self.count = 0
         self.ended = False
+        self._pid = os.getpid()
         self._running = running
         self._before: dict[int, Any] = {}
 
@@ -367,10 +373,12 @@ class _Interrupts:
             signal.signal(number, handler)
 
     def _on_termination(self, *signalled: object) -> None:
-        if not self.ended:
+        if not self.ended or os.getpid() != self._pid:
             raise Terminated(128 + signal.SIGTERM)
 
     def _on_signal(self, *signalled: object) -> None:
+        if os.getpid() != self._pid:  # forked by an objective
+            raise KeyboardInterrupt
         self.count += 1
         if self.count > 1 and not self.ended:
             raise KeyboardInterrupt

@@ -74,10 +74,12 @@ class Progress:
                 self._described = _described(self._best())
             self._bar.set_postfix_str(self._standing(), refresh=False)
             self._bar.update()
+        elif self._show is not False and sys.stderr is not None:
+            self._line(times=1.5)  # after the next start, if there is one
 
-    def _line(self) -> None:
+    def _line(self, times: float = 1.0) -> None:
         """A plain line, now and then; a short search that nobody asked about says nothing."""
-        if time.monotonic() - self._said >= _EVERY[self._show]:
+        if time.monotonic() - self._said >= times * _EVERY[self._show]:
             self._say()
             self._lined, self._said = True, time.monotonic()
 

@@ -157,6 +157,7 @@ class Record:
         asked = self._taken.pop(event.number, None)
         self._check(event, event.origin is not Origin.ENQUEUED or event.params == asked)
         size = event.params.get(self.space.size_name, 1.0) if self.space.size_name else 1.0
+        self._check(event, isinstance(size, (int, float)))
         self.trials[event.number] = Trial(
             number=event.number,
             params=event.params,

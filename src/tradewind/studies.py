@@ -92,7 +92,7 @@ def load_study(
     if name is None:
         names = store.names()
         if len(names) != 1:
-            raise NoSuchStudy(f"which study? The store has {_listed(names)}: {storage!r}")
+            raise NoSuchStudy(f"which study? {store!r} has {_listed(names)}")
         name = names[0]
     log = store.open(name)
     record = _folded(log)

@@ -136,7 +136,7 @@ class Study:
         )
         each = TrialLimits(
             check.positive_limit("trial_timeout", trial_timeout),
-            None if trial_memory is None else int(check.positive("trial_memory", trial_memory)),
+            None if (m := check.positive_limit("trial_memory", trial_memory)) is None else int(m),
         )
         called = check.functions(callbacks)
         chosen = _runner(runner, n_workers, gpus, slots_per_gpu, each, limits.n_trials)
@@ -189,8 +189,10 @@ class Study:
         )
 
     def beat(self, trial: Trial | int, lease: float) -> None:
-        """Keep an asked trial for `lease` seconds from now."""
-        self._driver.beat(self._number(trial), check.positive("lease", lease))
+        """Keep an asked trial for `lease` seconds from now; a `TrialError` if it has been given to
+        somebody else meanwhile, or has ended."""
+        driver = trial.driver if isinstance(trial, Trial) else None
+        self._driver.beat(self._number(trial), check.positive("lease", lease), driver=driver)
 
     def tell(
         self,
@@ -341,10 +343,11 @@ class _Watch:
         self._warned = False
 
     def started(self, running: int) -> None:
-        self._progress.started(running)
+        with suppress(StorageError):  # what is only shown ends no search
+            self._progress.started(running)
 
     def done(self, trial: Trial, running: int) -> None:
-        with suppress(StorageError):  # what is only shown ends no search
+        with suppress(StorageError):
             self._warned = self._warned or self._study._beyond_reference(trial)
             self._progress.done(trial, running)
         for callback in self._callbacks:

@@ -73,7 +73,10 @@ class DaskRunner:
                 raise ValueError("the client must not be asynchronous: leave out asynchronous=True")
             return self.client, []
         if isinstance(self.client, str):
-            client = distributed.Client(self.client, set_as_default=False)
+            try:
+                client = distributed.Client(self.client, set_as_default=False)
+            except OSError as error:
+                raise WorkerError(f"no Dask scheduler answers at {self.client}: {error}") from error
             return client, [client]
         if self.client is not None:
             raise TypeError(

@@ -95,7 +95,7 @@ class Bayes:
             history,
             rows=spread(best, self.max_points),
             output=self.output,
-            log_cost=self.rule.log_cost,
+            log_cost=self.rule.log_cost or not goal.needs_cost,
             with_cost=self.cost_power > 0 or history.max_cost is not None,
             columns=space.columns,
             rng=rng,
