@@ -417,6 +417,22 @@ def test_a_driver_takes_its_own_trial_up_again_when_its_lease_is_over() -> None:
     assert (trial.number, trial.retries) == (0, 1)
 
 
+def test_a_lease_counts_from_when_the_trial_is_given_however_long_that_took() -> None:
+    clock = Clock()
+    log = MemoryLog(clock=clock)
+
+    def slow(history: History) -> dict[str, Any]:
+        clock.now += 50.0
+        return {"x": 0.5, "k": 1}
+
+    drive(log, strategy=Scripted(slow)).ask(lease=60.0)
+    clock.now += 50.0
+    other = drive(log, strategy=at(0.9))
+    assert other.ask().number == 1
+    clock.now += 20.0
+    assert other.ask().number == 0
+
+
 def test_a_beat_renews_a_lease() -> None:
     clock = Clock()
     log = MemoryLog(clock=clock)

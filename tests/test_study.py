@@ -217,6 +217,28 @@ def test_with_a_lease_a_trial_that_is_not_reported_goes_back_to_the_queue() -> N
     assert study.ask().number == 2
 
 
+def test_only_a_lease_that_stands_can_be_renewed() -> None:
+    clock = Clock()
+    store = MemoryStore(clock=clock)
+    study = create(storage=store)
+    leased, plain = study.ask(lease=60), study.ask()
+    study.beat(leased, 60)
+    study.beat(leased.number, 60)
+    with pytest.raises(TrialError, match="trial 1 has no lease that could be renewed"):
+        study.beat(plain, 60)
+    clock.now += 61.0
+    again = tw.load_study(store).ask(lease=60)
+    assert again.number == leased.number
+    with pytest.raises(TrialError, match="trial 0 is with another driver by now"):
+        study.beat(leased, 60)
+    study.beat(again, 60)  # whoever has the trial may keep it
+    study.tell(again, value=1.0)
+    with pytest.raises(
+        TrialError, match="trial 0 has no lease that could be renewed: it is finished"
+    ):
+        study.beat(again, 60)
+
+
 def test_without_a_lease_a_trial_may_take_a_week() -> None:
     clock = Clock()
     study = create(storage=MemoryStore(clock=clock))
