@@ -751,6 +751,15 @@ def test_losses_and_failures_are_counted_apart() -> None:
     assert (trial.state, trial.retries, trial.losses) == (State.WAITING, 2, 1)
 
 
+def test_failures_do_not_make_a_loss_the_last_one() -> None:
+    driver = drive()
+    for _ in range(LOSSES + 1):
+        driver.ask()
+        driver.requeue(0, "failed")
+    driver.ask()
+    assert driver.lose(0, "gone").state is State.WAITING
+
+
 def test_a_trial_that_is_lost_by_its_own_driver_again_and_again_is_abandoned() -> None:
     driver = drive()
     for losses in range(1, LOSSES + 1):

@@ -130,6 +130,20 @@ def test_a_serial_trial_is_interrupted_when_the_time_is_up() -> None:
     assert len(study.trials) == 2
 
 
+def test_a_serial_trial_is_interrupted_when_the_money_is_up() -> None:
+    study = create()
+
+    def objective(run: Any) -> float:
+        time.sleep(0.02)
+        while run.number == 4:
+            time.sleep(0.001)
+        return 1.0
+
+    study.optimize(objective, n_trials=4)  # a second costs a second
+    study.optimize(objective, max_cost=0.5)
+    assert (study.trials[4].state, len(study.trials)) == (State.ABANDONED, 5)
+
+
 # ---- money ----
 
 

@@ -14,6 +14,7 @@ import platform
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -131,12 +132,18 @@ class Driver:
     # ---- proposing ----
 
     def ask(
-        self, *, max_cost: float | None = None, lease: float | None = None, start: bool = True
+        self,
+        *,
+        max_cost: float | None = None,
+        lease: float | None = None,
+        kept: bool = False,
+        start: bool = True,
     ) -> Trial:
         """What went back to the queue, or was enqueued, or else a proposal under the next number.
 
-        With a `lease` the trial is this driver's for so many seconds, and longer if it beats.
-        Without `start` the trial waits for `start(number)`."""
+        With a `lease` the trial is this driver's for so many seconds, and longer if it beats;
+        `kept` says that somebody does so already while it is being proposed. Without `start` the
+        trial waits for `start(number)`."""
 
         def begun(number: int) -> list[Event]:
             return [self._start(number, leased=lease is not None)] if start else []
@@ -148,11 +155,16 @@ class Driver:
             try:
                 while True:
                     self._recover()
-                    self.proposing = self._claim(max_cost, begun, lease or _CLAIM)
-                    if self._propose(self.proposing, max_cost, begun):
-                        return self._written(self.proposing)
+                    claim = lease if kept and lease else _CLAIM
+                    number = self.proposing = self._claim(max_cost, begun, claim)
+                    if self._propose(number, max_cost, begun):
+                        break
             finally:
                 self.proposing = None
+            if lease is not None:
+                with suppress(StorageError):  # that of the claim stands
+                    self.log.beat([number], lease)
+            return self._written(number)
 
     def start(self, number: int, *, leased: bool) -> Trial:
         """Say that a trial that waits for this driver has begun."""

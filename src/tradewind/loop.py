@@ -168,7 +168,7 @@ class Loop:
             return None
         if trial is None:
             trial = _patiently(
-                lambda: self.driver.ask(max_cost=left, lease=lease, start=left is None)
+                lambda: self.driver.ask(max_cost=left, lease=lease, kept=True, start=left is None)
             )
         number = trial.number
         if trial.state is State.WAITING:
@@ -197,7 +197,7 @@ class Loop:
             if self._budget.hopeless(left):
                 return
             self._ahead = _patiently(
-                lambda: self.driver.ask(max_cost=left, lease=lease, start=False)
+                lambda: self.driver.ask(max_cost=left, lease=lease, kept=True, start=False)
             )
             self.driver.working.add(self._ahead.number)
 
