@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 import tradewind as tw
 from tradewind import recipes
 from tradewind.acquisition import Acquisition
-from tradewind.strategies import EI, MGFI, PI, UCB, Bayes, Design, LogNormal
+from tradewind.strategies import EI, MGFI, PI, UCB, Bayes, Design, GaussianProcess, LogNormal
 from tradewind.strategies.bayes import spread
 from tradewind.types import Origin
 
@@ -401,3 +402,23 @@ def test_a_space_that_is_mostly_forbidden_is_searched() -> None:
     study = tw.create_study(space, seed=0)
     study.optimize(lambda t: t.params["c"], 8)
     assert all(t.finished and t.params["a"] < 3 for t in study.trials)
+
+
+def test_a_model_is_not_fitted_to_any_number_of_failures() -> None:
+    seen: list[int] = []
+
+    @dataclass(frozen=True)
+    class Counting(GaussianProcess):
+        def fit(self, X: Any, y: Any, **options: Any) -> Any:
+            seen.append(len(X))
+            return super().fit(X, y, **options)
+
+    strategy = Bayes(design=Design(2), surrogate=Counting(), max_points=40)
+    study = tw.create_study(LINE, strategy=strategy, seed=0)
+    for number in range(60):
+        trial = study.ask()
+        if number < 3:
+            study.tell(trial, value=float(number))
+        else:
+            study.fail(trial)
+    assert max(seen) == 3 + 40 // 4

@@ -39,8 +39,9 @@ class Bayes:
     modelled; `largest_reference` that a trade-off without a reference measures cost by the largest
     seen so far instead of the largest of the design; `cost_power` p > 0 divides the score by
     cost^p, so that the search prefers cheap trials whatever the goal; past `max_points` finished
-    trials the models are fitted to a subset. The design has at least `reference_points` points
-    where it has to find the reference cost of the goal."""
+    trials the models are fitted to a subset, with a quarter as many failed ones, the latest. The
+    design has at least `reference_points` points where it has to find the reference cost of the
+    goal."""
 
     design: Design = field(default_factory=lambda: Design(4))
     surrogate: Surrogate = field(default_factory=GaussianProcess)
@@ -92,7 +93,7 @@ class Bayes:
             self.surrogate,
             self.cost_surrogate or self.surrogate,
             goal,
-            history,
+            replace(history, failed=history.failed[-max(self.max_points // 4, 1) :]),
             rows=spread(best, self.max_points),
             output=self.output,
             log_cost=self.rule.log_cost or not goal.needs_cost,
