@@ -11,6 +11,7 @@ import math
 import os
 import pickle
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
@@ -112,6 +113,45 @@ class Account(Generic[Key, Handle]):
         self._busy += len(self._out) * (now - self._at)
         self._at = now
         return now
+
+
+class ClusterWorkers(ABC, Generic[Key, Handle]):
+    """What all clusters have in common: as many slots as there is room, trials kept in an account.
+
+    `_look()` sets `_room`, how many trials the cluster takes now, and `_looked`, when that was."""
+
+    _account: Account[Key, Handle]
+    _room: int
+    _looked: float
+
+    def __init__(self, *, n_workers: int | None, synchronous: bool) -> None:
+        self._n_workers, self.synchronous = n_workers, synchronous
+        self.opened = self.now()
+
+    @abstractmethod
+    def _look(self) -> None: ...
+
+    def _look_now_and_then(self) -> None:
+        if time.monotonic() > self._looked + LOOK:
+            self._look()
+
+    @property
+    def slots(self) -> int:
+        if self._n_workers is not None:
+            return self._n_workers
+        self._look_now_and_then()
+        return max(1, self._room)  # a cluster that grows with its work may have no room yet
+
+    @property
+    def free(self) -> int:
+        return max(0, self.slots - len(self._account))
+
+    def stop(self, numbers: Iterable[int], reason: str) -> None:
+        """They come back at once; on the cluster their processes end within a few seconds."""
+        self._account.stop(numbers, reason)
+
+    def now(self) -> float:
+        return time.monotonic()
 
 
 def end_of(timeout: float | None) -> float:

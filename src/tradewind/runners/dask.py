@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from tradewind.errors import WorkerError
-from tradewind.runners.cluster import LOOK, Account, Order, end_of
+from tradewind.runners.cluster import Account, ClusterWorkers, Order, end_of
 from tradewind.runners.resources import whole
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Done, Lost, Result, TrialLimits
@@ -95,14 +95,13 @@ class DaskRunner:
         return client, [client, cluster]
 
 
-class DaskWorkers:
+class DaskWorkers(ClusterWorkers[str, Any]):
     """A Dask cluster at work."""
 
     def __init__(self, runner: DaskRunner, client: Any, order: Order, opened: list[Any]) -> None:
+        super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous)
         self._client, self._opened = client, opened
-        self._n_workers, self._resources = runner.n_workers, runner.resources
-        self.synchronous = runner.synchronous
-        self.opened = self.now()
+        self._resources = runner.resources
         self._address = str(client.scheduler.address)
         self._news: SimpleQueue[tuple[str, str | None]] = SimpleQueue()
         self._where: dict[str, str] = {}  # the worker on which a trial has begun
@@ -111,7 +110,7 @@ class DaskWorkers:
         )
         self._name, self._sent, self._closed = f"tradewind-{uuid.uuid4().hex}", 0, False
         self._look()
-        if self._workers and not self._room():
+        if self._workers and not self._room:
             _logger.warning("no Dask worker has what a trial needs: %s", self._resources)
         self._send(order)
 
@@ -134,22 +133,6 @@ class DaskWorkers:
     def _begun(self, event: tuple[float, dict[str, str]]) -> None:
         """Called in the client's thread."""
         self._news.put((event[1]["key"], event[1]["worker"]))
-
-    @property
-    def slots(self) -> int:
-        if self._n_workers is not None:
-            return self._n_workers
-        if time.monotonic() > self._looked + LOOK:
-            self._look()
-        # one at least: a cluster that grows with its work has no worker before there is any
-        return max(1, self._room())
-
-    def _room(self) -> int:
-        return sum(_room(worker, self._resources) for worker in self._workers.values())
-
-    @property
-    def free(self) -> int:
-        return max(0, self.slots - len(self._account))
 
     def submit(self, trial: Trial, *, within: float | None = None) -> None:
         from tradewind.runners.dask_worker import evaluate
@@ -176,8 +159,7 @@ class DaskWorkers:
             patience = self._account.patience(end)
             self._read(patience)
             self._account.settle_late()
-            if time.monotonic() > self._looked + LOOK:
-                self._look()
+            self._look_now_and_then()
             if not patience and time.monotonic() >= end:
                 return self._account.give()
         return back
@@ -227,6 +209,7 @@ class DaskWorkers:
             self._workers = self._client.scheduler_info(n_workers=-1)["workers"]
         except OSError as error:
             raise self._gone() from error
+        self._room = sum(_room(worker, self._resources) for worker in self._workers.values())
         self._looked = time.monotonic()
         for key, worker in list(self._where.items()):
             if key not in self._account:
@@ -243,13 +226,6 @@ class DaskWorkers:
             f"the Dask scheduler at {self._address} cannot be reached any more, or the client is "
             f"closed: {len(self._account)} trials that ran there are gone with it"
         )
-
-    def stop(self, numbers: Iterable[int], reason: str) -> None:
-        """They come back at once; on the cluster their processes end within about a second."""
-        self._account.stop(numbers, reason)
-
-    def now(self) -> float:
-        return time.monotonic()
 
     def close(self) -> None:
         if self._closed:

@@ -10,12 +10,12 @@ import logging
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tradewind.errors import WorkerError
-from tradewind.runners.cluster import LOOK, Account, Order, end_of
+from tradewind.runners.cluster import Account, ClusterWorkers, Order, end_of
 from tradewind.runners.ray_resources import needs, options, room
 from tradewind.runners.resources import whole
 from tradewind.runners.run import Failure, Objective
@@ -97,7 +97,7 @@ class _Call:
     reference: Any
 
 
-class RayWorkers:
+class RayWorkers(ClusterWorkers[Any, _Call]):
     """A Ray cluster at work: a pool of actors, each of which evaluates one trial at a time.
 
     Trials are no tasks of Ray, because to cancel a task that is just ending may crash the driver
@@ -105,10 +105,9 @@ class RayWorkers:
     """
 
     def __init__(self, runner: RayRunner, ray: Any, order: Order, *, disconnect: bool) -> None:
+        super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous)
         self._ray, self._disconnect = ray, disconnect
-        self._n_workers, self._needed = runner.n_workers, runner.resources
-        self.synchronous = runner.synchronous
-        self.opened = self.now()
+        self._needed = runner.resources
         self._account: Account[Any, _Call] = Account(self._end, device=order.device)
         self._ending: dict[Any, _Call] = {}  # by reference: stopped, but not gone yet
         self._idle: list[tuple[Any, float]] = []  # actors, and since when
@@ -119,18 +118,6 @@ class RayWorkers:
         self._order = ray.put(order)
         given = {"concurrency_groups": {"control": 1}, **options(self._needed)}
         self._actor = ray.remote(**given)(_Evaluator)
-
-    @property
-    def slots(self) -> int:
-        if self._n_workers is not None:
-            return self._n_workers
-        if time.monotonic() > self._looked + LOOK:
-            self._look()
-        return max(1, self._room)  # a cluster that grows with its work may have no room yet
-
-    @property
-    def free(self) -> int:
-        return max(0, self.slots - len(self._account))
 
     def submit(self, trial: Trial, *, within: float | None = None) -> None:
         self._check()
@@ -220,13 +207,6 @@ class RayWorkers:
         if self._ray.is_initialized():
             call.actor.stop.options(concurrency_group="control").remote(call.number)
             self._ending[call.reference] = call
-
-    def stop(self, numbers: Iterable[int], reason: str) -> None:
-        """They come back at once; on the cluster their processes end within a few seconds."""
-        self._account.stop(numbers, reason)
-
-    def now(self) -> float:
-        return time.monotonic()
 
     def close(self) -> None:
         if self._closed:
