@@ -28,6 +28,7 @@ LAYERS = (
     {"strategies", "recipes", "stopping"},
     {"blueprint", "arguments", "derive"},
     {"heart", "budget", "exports", "progress"},
+    {"writer"},
     {"driver"},
     {"loop"},
     {"study"},

@@ -2,8 +2,7 @@
 
 A proposal is a pure function of the space, the goal, the strategy, the seed, the trial number and
 the log that it saw. `Driver.ask` writes the number down first, so that any number of drivers on
-one log never compute the same trial. Every write is made from the state at a position and appended
-at that position: what the state does not allow is never in the log.
+one log never compute the same trial.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from tradewind import blueprint
@@ -25,7 +23,6 @@ from tradewind.events import (
     Abandoned,
     Claimed,
     Configured,
-    Created,
     Enqueued,
     Event,
     Failed,
@@ -36,23 +33,22 @@ from tradewind.events import (
 )
 from tradewind.goals import Goal
 from tradewind.history import History, queue_rng
-from tradewind.lock import Lock
-from tradewind.log.log import Conflict, Log
-from tradewind.record import Record
+from tradewind.log.log import Log
+from tradewind.record import OPEN, Record
 from tradewind.runners.run import Failure
 from tradewind.strategies.strategy import Strategy
 from tradewind.types import Origin, Outcome, State, Trial, Usage
+from tradewind.writer import Writer, known, own
 
 _logger = logging.getLogger("tradewind")
 
 LOSSES = 3  # a trial whose worker has died so often goes back to the queue; then it is abandoned
 _CLAIM = 300.0  # seconds that a driver may take to propose, where nobody keeps its lease
-_OPEN = frozenset({State.WAITING, State.RUNNING})
 _AGAIN = 10  # proposals that are computed anew because another driver made nearly the same
 
 
-class Driver:
-    """A writer of one study's log, with the state that the log implies. Threads may share it.
+class Driver(Writer):
+    """A writer of one study's log that proposes and records its trials. Threads may share it.
 
     `record` is that state as far as it has been read. A `goal` or a `strategy` that is not what it
     says is what the study goes on with.
@@ -67,13 +63,12 @@ class Driver:
         strategy: Strategy,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.log, self.space, self.clock = log, record.space, clock
+        super().__init__(log, record)
+        self.space, self.clock = record.space, clock
         self.goal, self.strategy = goal, strategy
         self._read = (blueprint.written(goal), blueprint.written(strategy))
         self._new = self._read != (record.goal, record.strategy)  # the log has not heard of them
-        self._record: Record | None = record
         self._token = secrets.token_hex(4)
-        self._lock = Lock()
         self.working: set[int] = set()  # trials that a loop is at work on, and keeps the lease of
         self.proposing: int | None = None  # a trial that `ask` is at work on
 
@@ -90,30 +85,18 @@ class Driver:
     def trials(self) -> list[Trial]:
         """All trials by number."""
         with self._lock:
-            return [_own(trial) for trial in self._current().in_order()]
+            return [own(trial) for trial in self._current().in_order()]
 
     def trial(self, number: int) -> Trial:
         """The trial with this number."""
         with self._lock:
-            return _own(_known(self._current(), number))
+            return own(known(self._current(), number))
 
     def state(self) -> tuple[list[Trial], History]:
         """All trials by number, and what a strategy would know of them now."""
         with self._lock:
             record = self._current()
-            return [_own(trial) for trial in record.in_order()], record.history(record.claims)
-
-    def _current(self) -> Record:
-        """The state, up to date with the log."""
-        record = self._record
-        if record is None:  # reading was interrupted
-            created = self.log.read(0)[0]
-            assert isinstance(created, Created)
-            record = Record.of(created)
-        self._record = None
-        record.apply(self.log.read(record.position))
-        self._record = record
-        return record
+            return [own(trial) for trial in record.in_order()], record.history(record.claims)
 
     def _follow(self, record: Record) -> None:
         """Take the goal and the strategy that the study has now."""
@@ -273,7 +256,7 @@ class Driver:
     def finish(self, number: int, outcome: Outcome, usage: Usage | None = None) -> Trial:
         """Record the outcome of a trial. One that was given up for lost may still finish, once."""
         event = Finished(number, outcome, usage, self.clock())
-        return self._end(number, event, _OPEN | {State.ABANDONED})
+        return self._end(number, event, OPEN | {State.ABANDONED})
 
     # The following are refused for a trial that is to be `mine` and is with another driver by now.
 
@@ -288,22 +271,22 @@ class Driver:
     ) -> Trial:
         """Record that a trial gave no outcome."""
         event = Failed(number, failure.error, failure.cost, penalize, usage, self.clock())
-        return self._end(number, event, _OPEN, mine=mine)
+        return self._end(number, event, OPEN, mine=mine)
 
     def abandon(
         self, number: int, reason: str, cost: float | None = None, *, mine: bool = False
     ) -> Trial:
         """Give a trial up."""
-        return self._end(number, Abandoned(number, reason, cost, self.clock()), _OPEN, mine=mine)
+        return self._end(number, Abandoned(number, reason, cost, self.clock()), OPEN, mine=mine)
 
     def requeue(self, number: int, reason: str, *, retry: bool = True, mine: bool = False) -> Trial:
         """Put a trial back into the queue."""
-        return self._end(number, Requeued(number, reason, retry), _OPEN, mine=mine)
+        return self._end(number, Requeued(number, reason, retry), OPEN, mine=mine)
 
     def lose(self, number: int, reason: str) -> Trial:
         """Record that a trial of this driver went away with its worker; it runs again, though not
         for ever."""
-        return self._end(number, self._loss(self.trial(number), reason), _OPEN, mine=True)
+        return self._end(number, self._loss(self.trial(number), reason), OPEN, mine=True)
 
     def _loss(self, trial: Trial, reason: str) -> Requeued | Abandoned:
         if trial.losses < LOSSES:
@@ -334,7 +317,7 @@ class Driver:
         mine: bool = False,
     ) -> Trial:
         def end(record: Record) -> tuple[int, list[Event]]:
-            trial = _known(record, number)
+            trial = known(record, number)
             if isinstance(event, Requeued) and number in record.returned:
                 return number, []
             if trial.state not in allowed:
@@ -366,41 +349,13 @@ class Driver:
             self._write(change)
             self.goal, self.strategy, self._read, self._new = goal, strategy, wanted, False
 
-    # ---- the log ----
-
-    def _write(
-        self, events: Callable[[Record], tuple[int, list[Event]]], *, lease: float | None = None
-    ) -> int:
-        """Append what `events` makes of the state, and return the number that it gives with it.
-        With a `lease` that is the number of a trial, which is leased first."""
-        while True:
-            record = self._current()
-            number, made = events(record)
-            if lease is not None:
-                self.log.beat([number], lease)
-            if not made or self._append(record, made):
-                return number
-
-    def _append(self, record: Record, events: list[Event]) -> bool:
-        """Append what was made from the state; False if another driver was quicker."""
-        try:
-            self.log.append(events, expected=record.position)
-        except Conflict:
-            return False
-        self._record = None  # until all is applied
-        record.apply(events)
-        self._record = record
-        return True
-
-    def _written(self, number: int) -> Trial:
-        """The trial as of what was written last, without another look at the log."""
-        return _own(_known(self._record or self._current(), number))
+    # ---- leases ----
 
     def beat(self, number: int, lease: float, *, driver: str | None = None) -> None:
         """Keep a leased trial for so many seconds from now, if it is still with `driver`."""
         with self._lock:
             record = self._current()
-            state = _known(record, number).state.value
+            state = known(record, number).state.value
             if number not in record.leased:
                 raise TrialError(
                     f"trial {number} has no lease that could be renewed: it is {state}"
@@ -408,13 +363,3 @@ class Driver:
             if driver is not None and record.holder.get(number) != driver:
                 raise TrialError(f"trial {number} is with another driver by now")
         self.log.beat([number], lease)
-
-
-def _known(record: Record, number: int) -> Trial:
-    if number not in record.trials:
-        raise TrialError(f"there is no trial {number} in this study")
-    return record.trials[number]
-
-
-def _own(trial: Trial) -> Trial:
-    return replace(trial, params=dict(trial.params))

@@ -26,7 +26,7 @@ from tradewind.history import History, Mark, Rows, alike, trial_seed
 from tradewind.space import Space
 from tradewind.types import Config, Origin, State, Trial
 
-_OPEN = (State.WAITING, State.RUNNING)
+OPEN = frozenset({State.WAITING, State.RUNNING})  # states of a trial that may still end
 
 
 class Record:
@@ -85,9 +85,7 @@ class Record:
                 self.enqueued += 1
             case Claimed(number, driver, enqueued):
                 known = self.trials.get(number)
-                self._check(
-                    event, number <= self.claims and (known is None or known.state in _OPEN)
-                )
+                self._check(event, number <= self.claims and (known is None or known.state in OPEN))
                 self.claims = max(self.claims, number + 1)
                 self._hold(number, driver, leased=True)
                 if enqueued is not None:
@@ -134,7 +132,7 @@ class Record:
         """A trial that was given up may still finish; otherwise, what has ended stays as it is."""
         trial = self.trials.get(event.number)
         late = trial is not None and trial.state is State.ABANDONED and to is State.FINISHED
-        self._check(event, trial is not None and (trial.state in _OPEN or late))
+        self._check(event, trial is not None and (trial.state in OPEN or late))
         assert trial is not None
         self.trials[event.number] = replace(trial, state=to, **changes)
 
