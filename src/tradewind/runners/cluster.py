@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from tradewind.runners.load import Load
 from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import Done, Result, Stopped, TrialLimits
 from tradewind.runners.slot import evaluate_apart
@@ -32,9 +33,7 @@ Handle = TypeVar("Handle")
 class _Out(Generic[Handle]):
     trial: Trial
     handle: Handle
-    since: float
     deadline: float
-    busy: float  # the seconds that all trials together had been out by then
 
 
 class Account(Generic[Key, Handle]):
@@ -47,7 +46,7 @@ class Account(Generic[Key, Handle]):
         self._end, self._device = end, device
         self._out: dict[Key, _Out[Handle]] = {}
         self._back: list[Done] = []
-        self._busy, self._at = 0.0, time.monotonic()
+        self._load = Load()
 
     def __len__(self) -> int:
         return len(self._out)
@@ -65,20 +64,17 @@ class Account(Generic[Key, Handle]):
         return [out.handle for out in self._out.values()]
 
     def add(self, key: Key, trial: Trial, handle: Handle, within: float | None) -> None:
-        now = self._tick()
-        deadline = math.inf if within is None else now + within
-        self._out[key] = _Out(trial, handle, now, deadline, self._busy)
+        self._out[key] = _Out(trial, handle, deadline=end_of(within))
+        self._load.begin(key)
 
     def settle(self, key: Key, result: Result, usage: Usage | None = None) -> Handle:
         """A trial is back. Later news of it find that it is not out.
 
         Where nobody says what it took, that is at most the time since it was submitted."""
-        now = self._tick()
         out = self._out.pop(key)
-        wall = now - out.since
+        wall, concurrency = self._load.end(key)
         usage = usage or Usage(wall, device=self._device)
-        shared = (self._busy - out.busy) / wall if wall else 1.0
-        self._back.append(Done(out.trial, result, replace(usage, concurrency=shared)))
+        self._back.append(Done(out.trial, result, replace(usage, concurrency=concurrency)))
         return out.handle
 
     def settle_late(self) -> None:
@@ -107,12 +103,6 @@ class Account(Generic[Key, Handle]):
         handles = self.handles()
         self._out, self._back = {}, []
         return handles
-
-    def _tick(self) -> float:
-        now = time.monotonic()
-        self._busy += len(self._out) * (now - self._at)
-        self._at = now
-        return now
 
 
 class ClusterWorkers(ABC, Generic[Key, Handle]):
@@ -155,7 +145,7 @@ class ClusterWorkers(ABC, Generic[Key, Handle]):
 
 
 def end_of(timeout: float | None) -> float:
-    """When a wait ends, on the clock of this machine."""
+    """When so many seconds will have passed, on the clock of this machine."""
     return math.inf if timeout is None else time.monotonic() + timeout
 
 

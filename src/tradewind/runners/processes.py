@@ -18,6 +18,7 @@ from typing import Any
 from tradewind.errors import WorkerError
 from tradewind.runners.child import Launch, stored
 from tradewind.runners.guard import Guard
+from tradewind.runners.load import Load
 from tradewind.runners.resources import (
     VISIBLE,
     usable_cores,
@@ -120,7 +121,7 @@ class ProcessWorkers:
         self.opened = self.now()
         self._blob = stored(blob)
         self._mark = uuid.uuid4().hex
-        self._load = _Load()
+        self._load = Load()
         environment = with_threads(os.environ, share)
         self._slots: list[Slot] = []
         for i in range(n):
@@ -181,7 +182,7 @@ class ProcessWorkers:
         return [self._accounted(one) for one in done]
 
     def _accounted(self, done: Done) -> Done:
-        concurrency = self._load.end(done.trial.number)
+        _, concurrency = self._load.end(done.trial.number)
         usage = done.usage and replace(done.usage, concurrency=concurrency)
         return replace(done, usage=usage)
 
@@ -203,30 +204,6 @@ class ProcessWorkers:
         finally:
             self._guard.dismiss()
             self._blob.close()
-
-
-class _Load:
-    """How many trials run, summed over time: the mean over a trial's time is its concurrency."""
-
-    def __init__(self) -> None:
-        self._begun: dict[int, tuple[float, float]] = {}
-        self._sum, self._at = 0.0, time.monotonic()
-
-    def begin(self, number: int) -> None:
-        self._tick()
-        self._begun[number] = self._at, self._sum
-
-    def end(self, number: int) -> float:
-        self._tick()
-        running = float(len(self._begun))
-        at, before = self._begun.pop(number)
-        seconds = self._at - at
-        return (self._sum - before) / seconds if seconds > 0 else running
-
-    def _tick(self) -> None:
-        now = time.monotonic()
-        self._sum += len(self._begun) * (now - self._at)
-        self._at = now
 
 
 def _devices(gpus: Any) -> tuple[int | str, ...]:
