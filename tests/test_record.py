@@ -195,7 +195,7 @@ def test_a_claimed_trial_without_a_proposal_is_no_trial_but_its_number_is_taken(
 def test_the_queue_holds_what_was_not_claimed_in_the_order_it_came() -> None:
     a, b, c = ({"x": float(x)} for x in (1, 2, 3))
     made = record(Enqueued(a), Enqueued(b), Enqueued(c), Claimed(0, enqueued=0))
-    assert list(made.queue.values()) == [b, c]
+    assert [wanted.params for wanted in made.queue.values()] == [b, c]
     assert made.enqueued == 3
 
 

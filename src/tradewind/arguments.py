@@ -11,6 +11,7 @@ import numpy as np
 
 from tradewind import recipes
 from tradewind.goals import Goal
+from tradewind.space import Space
 from tradewind.strategies.strategy import Strategy
 
 T = TypeVar("T")
@@ -35,6 +36,23 @@ def strategy(given: Strategy | str) -> Strategy:
             f"but got {given!r}"
         )
     return given
+
+
+def suited(by: Strategy, space: Space) -> Strategy:
+    """The strategy, if it can search this space."""
+    suits = getattr(by, "suits", None)
+    if suits is not None:
+        suits(space)
+    return by
+
+
+def fraction(what: str, given: float | None) -> float | None:
+    item = given.item() if isinstance(given, np.generic) else given
+    if item is None:
+        return None
+    if isinstance(item, bool) or not isinstance(item, (int, float)) or not 0 < item <= 1:
+        raise ValueError(f"{what} must be a fraction in (0, 1], but got {given!r}")
+    return float(item)
 
 
 def _offers(thing: object, *methods: str) -> bool:

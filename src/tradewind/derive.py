@@ -57,4 +57,5 @@ def derive(
         dict(proposal.handover),
         max_cost,
         proposal.expected_cost,
+        proposal.train_size,
     )

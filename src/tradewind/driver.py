@@ -14,6 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from tradewind import blueprint
@@ -31,13 +32,13 @@ from tradewind.events import (
     Requeued,
     Started,
 )
-from tradewind.goals import Goal
+from tradewind.goals import Goal, best_of
 from tradewind.history import History, queue_rng
 from tradewind.log.log import Log
 from tradewind.record import OPEN, Record
 from tradewind.runners.run import Failure
 from tradewind.strategies.strategy import Strategy
-from tradewind.types import Origin, Outcome, State, Trial, Usage
+from tradewind.types import Origin, Outcome, Rival, State, Trial, Usage
 from tradewind.writer import Writer, known, own
 
 _logger = logging.getLogger("tradewind")
@@ -112,6 +113,26 @@ class Driver(Writer):
         self.goal, self.strategy = blueprint.read(record.goal), blueprint.read(record.strategy)
         self._read = (record.goal, record.strategy)
 
+    def with_rival(self, trial: Trial) -> Trial:
+        """The trial with what it has to beat if it reports folds: the best at its training size,
+        as far as the log has been read."""
+        with self._lock:
+            record = self._record or self._current()
+            finished = [t for t in record.in_order() if t.finished]
+            known = [
+                i
+                for i, t in enumerate(finished)
+                if t.folds and not t.raced and t.train_size == trial.train_size
+            ]
+            if not known:
+                return trial
+            history = record.history(record.claims)
+        utility = self.strategy.settle(self.goal, history).utility(history.quality, history.cost)
+        best = known[best_of(utility[known])]
+        margin = float(history.quality[best] - utility[best])
+        rival = Rival(finished[best].folds, history.sign, margin if margin > 0 else 0.0)
+        return replace(trial, rival=rival)
+
     # ---- proposing ----
 
     def ask(
@@ -175,8 +196,15 @@ class Driver(Writer):
                 return number, [Claimed(number, self._id), *begun(number)]
             if record.queue:
                 number, place = record.claims, min(record.queue)
-                config, seen = record.queue[place], record.position
-                proposed = Proposed(number, config, Origin.ENQUEUED, seen, max_cost=max_cost)
+                wanted = record.queue[place]
+                proposed = Proposed(
+                    number,
+                    wanted.params,
+                    Origin.ENQUEUED,
+                    record.position,
+                    max_cost=max_cost,
+                    train_size=wanted.train_size,
+                )
                 return number, [Claimed(number, self._id, place), proposed, *begun(number)]
             free = [*self._lost(record), *(n for n, by in record.holder.items() if by == self._id)]
             number = min((n for n in free if n not in record.trials), default=record.claims)
@@ -230,24 +258,26 @@ class Driver(Writer):
 
     # ---- what becomes of trials ----
 
-    def enqueue(self, params: Mapping[str, Any]) -> None:
+    def enqueue(self, params: Mapping[str, Any], train_size: float | None = None) -> None:
         """Put a configuration, completed where it leaves something open, into the queue."""
 
         def entry(record: Record) -> tuple[int, list[Event]]:
             place = record.enqueued
             config = self.space.complete(params, rng=queue_rng(record.seed, place))
-            return place, [Enqueued(config)]
+            return place, [Enqueued(config, train_size)]
 
         with self._lock:
             self._write(entry)
 
-    def add(self, params: Mapping[str, Any], outcome: Outcome) -> Trial:
+    def add(
+        self, params: Mapping[str, Any], outcome: Outcome, train_size: float | None = None
+    ) -> Trial:
         """A trial that is finished already."""
         config = self.space.validate(params)
 
         def done(record: Record) -> tuple[int, list[Event]]:
             number, seen = record.claims, record.position
-            proposed = Proposed(number, config, Origin.ADDED, seen)
+            proposed = Proposed(number, config, Origin.ADDED, seen, train_size=train_size)
             return number, [Claimed(number), proposed, Finished(number, outcome, at=self.clock())]
 
         with self._lock:

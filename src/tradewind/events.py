@@ -38,9 +38,11 @@ class Configured:
 
 @dataclass(frozen=True)
 class Enqueued:
-    """The user asked for this configuration to be evaluated next; what they left out is drawn."""
+    """The user asked for this configuration to be evaluated next, trained with this fraction of
+    the data; what they left out is drawn."""
 
     params: Config
+    train_size: float | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Proposed:
     """The configuration of a claimed trial, made from the log as it was at position `seen`.
 
     `max_cost` is what it was asked to stay within, `expected_cost` the median that its maker
-    predicts."""
+    predicts, and `train_size` the fraction to train with if no parameter says it."""
 
     number: int
     params: Config
@@ -67,6 +69,7 @@ class Proposed:
     handover: Data = field(default_factory=dict)
     max_cost: float | None = None
     expected_cost: float | None = None
+    train_size: float | None = None
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,8 @@ def read_study(path: str | PathLike[str]) -> tuple[Created, list[Event]]:
     except SpaceError as error:
         raise FormatError(f"{path}, line 1: {error}") from error
     record.apply(events)  # a file that contradicts itself is refused here
-    for config in (*(trial.params for trial in record.trials.values()), *record.queue.values()):
+    known = [trial.params for trial in record.trials.values()]
+    for config in (*known, *(wanted.params for wanted in record.queue.values())):
         try:
             record.space.validate(config)
         except ConfigError as error:

@@ -24,6 +24,16 @@ _ALIKE = 0.01  # of a coordinate's range
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """The fractions of the training set that trials were trained with, as `History` groups them."""
+
+    finished: Array  # (n,)
+    failed: Array  # (f,)
+    pending: Array  # (p,)
+    ignored: Array  # (i,)
+
+
+@dataclass(frozen=True)
 class History:
     """What a strategy may know when it proposes trial `number`. Trials are in order of number.
 
@@ -42,8 +52,10 @@ class History:
     designed: int  # trials that the initial design has made
     initial: Mask  # (n,) what was there before a model first proposed, perhaps still running
     handover: Mapping[str, Any]  # of the latest proposal that has one
+    sizes: Sizes
     sign: float = 1.0  # of the user's own number for a quality of 1
     max_cost: float | None = None  # what the trial should stay within
+    staged: bool = False  # whether trials of an earlier stage stand in for an initial design
 
     @property
     def evaluated(self) -> Array:
@@ -59,6 +71,20 @@ class History:
             cost=self.cost[rows],
             noise=self.noise[rows],
             initial=self.initial[rows],
+            sizes=replace(self.sizes, finished=self.sizes.finished[rows]),
+        )
+
+    def trained_with(self, size: float) -> History:
+        """The history of the trials with this fraction of the training set alone."""
+        kept = self.take(np.flatnonzero(self.sizes.finished == size))
+        groups = ("failed", "pending", "ignored")
+        among = {group: getattr(self.sizes, group) == size for group in groups}
+        return replace(
+            kept,
+            **{group: getattr(self, group)[mask] for group, mask in among.items()},
+            sizes=replace(
+                kept.sizes, **{g: getattr(self.sizes, g)[mask] for g, mask in among.items()}
+            ),
         )
 
 
@@ -75,6 +101,11 @@ def trial_seed(seed: int, number: int) -> int:
     """The seed that the objective of this trial gets, a 31-bit number."""
     state = np.random.SeedSequence([seed, number, 1]).generate_state(1)[0]
     return int(state) & 0x7FFFFFFF
+
+
+def data_seed(seed: int) -> int:
+    """The seed that all trials of a study share, a 31-bit number: for subsets and folds."""
+    return int(np.random.SeedSequence([seed, 2]).generate_state(1)[0]) & 0x7FFFFFFF
 
 
 def proposal_rng(seed: int, number: int) -> np.random.Generator:
@@ -103,23 +134,24 @@ class Rows:
     def __init__(self, space: Space) -> None:
         self._space = space
         self._X = np.empty((0, len(space)))
-        self._value, self._cost = np.empty(0), np.empty(0)
+        self._value, self._cost, self._size = np.empty(0), np.empty(0), np.empty(0)
         self._mark = np.empty(0, dtype=np.int8)
         self._finished_at = np.empty(0, dtype=np.int64)
         self._folds: dict[int, tuple[float, ...]] = {}
         self._new: dict[int, Config] = {}  # not yet encoded
 
-    def add(self, number: int, config: Config) -> None:
+    def add(self, number: int, config: Config, size: float = 1.0) -> None:
         if number >= len(self._mark):
             self._grow(max(64, 2 * number))
         self._new[number] = config
+        self._size[number] = size
         self._mark[number] = Mark.PENDING
 
     def _grow(self, size: int) -> None:
         more = size - len(self._mark)
         self._X = np.pad(self._X, ((0, more), (0, 0)))
         self._value, self._cost = np.pad(self._value, (0, more)), np.pad(self._cost, (0, more))
-        self._mark = np.pad(self._mark, (0, more))
+        self._mark, self._size = np.pad(self._mark, (0, more)), np.pad(self._size, (0, more))
         self._finished_at = np.pad(self._finished_at, (0, more))
 
     def finish(self, number: int, outcome: Outcome, position: int) -> None:
@@ -157,6 +189,9 @@ class Rows:
     ) -> History:
         self.of([])
         finished = np.flatnonzero(self._mark == Mark.FINISHED)
+        failed, pending, ignored = (
+            self._mark == mark for mark in (Mark.FAILED, Mark.PENDING, Mark.IGNORED)
+        )
         initial = np.ones(len(finished), dtype=bool)
         if first is not None:
             initial = (finished < first.number) | (self._finished_at[finished] < first.seen)
@@ -170,12 +205,13 @@ class Rows:
             quality=sign * self._value[finished],
             cost=self._cost[finished],
             noise=noise,
-            failed=self._X[self._mark == Mark.FAILED],
-            pending=self._X[self._mark == Mark.PENDING],
-            ignored=self._X[self._mark == Mark.IGNORED],
+            failed=self._X[failed],
+            pending=self._X[pending],
+            ignored=self._X[ignored],
             designed=designed,
             initial=initial,
             handover=handover,
+            sizes=Sizes(*(self._size[which] for which in (finished, failed, pending, ignored))),
             sign=sign,
             max_cost=max_cost,
         )

@@ -125,7 +125,7 @@ class Loop:
                 return
             self._running[trial.number] = Running(trial, self.workers.now())
             self.driver.working.add(trial.number)
-            self.workers.submit(trial, within=self._within())
+            self.workers.submit(self.driver.with_rival(trial), within=self._within())
             self.watch.started(len(self._running))
 
     def _goes_on(self) -> bool:
@@ -317,7 +317,7 @@ def _told(trial: Trial, done: Done) -> bool:
     """Whether what is recorded of a trial is this."""
     match done.result:
         case Outcome() as outcome:
-            same = Outcome(trial.value or 0.0, trial.cost, trial.folds) == outcome
+            same = Outcome(trial.value or 0.0, trial.cost, trial.folds, trial.raced) == outcome
             return trial.finished and same and trial.usage == done.usage
         case Failure(error):
             return trial.error == error and trial.usage == done.usage

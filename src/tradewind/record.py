@@ -22,7 +22,7 @@ from tradewind.events import (
     Requeued,
     Started,
 )
-from tradewind.history import History, Mark, Rows, alike, trial_seed
+from tradewind.history import History, Mark, Rows, alike, data_seed, trial_seed
 from tradewind.space import Space
 from tradewind.types import Config, Origin, State, Trial
 
@@ -45,13 +45,14 @@ class Record:
         self.goal: Data = {}
         self.strategy: Data = {}
         self.trials: dict[int, Trial] = {}
-        self.queue: dict[int, Config] = {}  # by place: what was enqueued and not yet claimed
+        self.queue: dict[int, Enqueued] = {}  # by place: what was not yet claimed
         self.enqueued = 0
-        self._taken: dict[int, Config] = {}  # from the queue, by number, until it is proposed
+        self._taken: dict[int, Enqueued] = {}  # from the queue, by number, until it is proposed
         self.holder: dict[int, str] = {}
         self.leased: set[int] = set()
         self.returned: set[int] = set()
         self._rows = Rows(space)
+        self._data_seed = data_seed(seed)
         self._handover: tuple[int, Mapping[str, Any]] = (-1, {})  # of the highest number
         self._first: Proposed | None = None  # the first proposal by a model
         self._designed = 0
@@ -80,8 +81,8 @@ class Record:
             case Configured(goal, strategy):
                 self.goal = self.goal if goal is None else goal
                 self.strategy = self.strategy if strategy is None else strategy
-            case Enqueued(params):
-                self.queue[self.enqueued] = params
+            case Enqueued():
+                self.queue[self.enqueued] = event
                 self.enqueued += 1
             case Claimed(number, driver, enqueued):
                 known = self.trials.get(number)
@@ -103,6 +104,7 @@ class Record:
                     value=outcome.value,
                     cost=outcome.cost,
                     folds=outcome.folds,
+                    raced=outcome.raced,
                     error=None,
                     usage=usage,
                     ended=at,
@@ -153,19 +155,27 @@ class Record:
     def _propose(self, event: Proposed) -> None:
         self._check(event, event.number < self.claims and event.number not in self.trials)
         asked = self._taken.pop(event.number, None)
-        self._check(event, event.origin is not Origin.ENQUEUED or event.params == asked)
-        size = event.params.get(self.space.size_name, 1.0) if self.space.size_name else 1.0
-        self._check(event, isinstance(size, (int, float)))
+        same = asked is not None and (event.params, event.train_size) == (
+            asked.params,
+            asked.train_size,
+        )
+        self._check(event, event.origin is not Origin.ENQUEUED or same)
+        size: Any = 1.0 if event.train_size is None else event.train_size
+        if self.space.size_name is not None:
+            self._check(event, event.train_size is None)
+            size = event.params.get(self.space.size_name, 1.0)
+        self._check(event, isinstance(size, (int, float)) and 0.0 < size <= 1.0)
         self.trials[event.number] = Trial(
             number=event.number,
             params=event.params,
             state=State.WAITING,
             origin=event.origin,
             seed=trial_seed(self.seed, event.number),
-            train_size=float(size),  # type: ignore[arg-type]
+            train_size=float(size),
             expected_cost=event.expected_cost,
+            data_seed=self._data_seed,
         )
-        self._rows.add(event.number, event.params)
+        self._rows.add(event.number, event.params, float(size))
         self._proposals.append((self.position, event.number))
         self._designed += event.origin is Origin.DESIGN
         if event.origin is Origin.MODEL and self._first is None:

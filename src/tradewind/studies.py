@@ -63,6 +63,7 @@ def create_study(
         seed=check.seed(seed),
         at=time.time(),
     )
+    check.suited(by, made)
     store = open_store(storage)
     try:
         log = store.create(name, created)
@@ -115,7 +116,7 @@ def _opened(
     hears of that with the next trial, not before, so that looking at a study leaves it alone."""
     kept = _read(record.goal, "goal") if goal is None else goal
     by = _read(record.strategy, "strategy") if strategy is None else strategy
-    return Study(log, record, goal=kept, strategy=by, name=name)
+    return Study(log, record, goal=kept, strategy=check.suited(by, record.space), name=name)
 
 
 def _read(data: Mapping[str, Any], what: str) -> Any:

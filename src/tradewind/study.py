@@ -17,7 +17,13 @@ import numpy as np
 from tradewind import arguments as check
 from tradewind.budget import Limits
 from tradewind.driver import Driver
-from tradewind.errors import NothingFinished, OutcomeError, StorageError, TrialError
+from tradewind.errors import (
+    ConfigError,
+    NothingFinished,
+    OutcomeError,
+    StorageError,
+    TrialError,
+)
 from tradewind.exports import DTYPES, columns, write_study
 from tradewind.goals import Goal, best_of, efficient
 from tradewind.history import History
@@ -29,7 +35,7 @@ from tradewind.runners.processes import ProcessRunner
 from tradewind.runners.run import Failure, Objective, outcome
 from tradewind.runners.runner import Runner, TrialLimits
 from tradewind.runners.serial import SerialRunner
-from tradewind.strategies.strategy import Strategy
+from tradewind.strategies.strategy import Strategy, eligible
 from tradewind.types import Outcome, State, Trial, Value
 
 if TYPE_CHECKING:
@@ -183,10 +189,11 @@ class Study:
         With `max_cost`, one that will stay within it, as far as the strategy can tell
         (`trial.expected_cost`). With a `lease`, a trial that is not reported within so many
         seconds goes back to the queue, unless `beat` renews the lease."""
-        return self._driver.ask(
+        trial = self._driver.ask(
             max_cost=check.limit("max_cost", max_cost),
             lease=None if lease is None else check.positive("lease", lease),
         )
+        return self._driver.with_rival(trial)
 
     def beat(self, trial: Trial | int, lease: float) -> None:
         """Keep an asked trial for `lease` seconds from now; a `TrialError` if it has been given to
@@ -225,13 +232,26 @@ class Study:
         *,
         cost: float | None = None,
         folds: Iterable[float] | None = None,
+        train_size: float | None = None,
     ) -> Trial:
-        """A result that you already have, as a finished trial."""
-        return self._driver.add(params, self._outcome(value, cost, folds))
+        """A result that you already have, as a finished trial. `train_size` is the fraction of the
+        training set that it was trained with, all of it by default; where it is a parameter of the
+        space, `params` says it."""
+        size = self._train_size(train_size)
+        return self._driver.add(params, self._outcome(value, cost, folds), size)
 
-    def enqueue(self, params: Mapping[str, Any]) -> None:
-        """Have this configuration evaluated next; parameters left out are drawn at random."""
-        self._driver.enqueue(params)
+    def enqueue(self, params: Mapping[str, Any], *, train_size: float | None = None) -> None:
+        """Have this configuration evaluated next, by default on all of the training set (see
+        `add`); parameters left out are drawn at random."""
+        self._driver.enqueue(params, self._train_size(train_size))
+
+    def _train_size(self, given: float | None) -> float | None:
+        size, name = check.fraction("train_size", given), self.space.size_name
+        if size is not None and name is not None:
+            raise ConfigError(
+                f"the training size is the parameter {name!r} here: give it in params"
+            )
+        return size
 
     def export(self, path: str | PathLike[str]) -> None:
         """Write the study to a file: `.jsonl` holds everything, for `import_study`; `.csv` is a
@@ -285,7 +305,7 @@ class Study:
         if check.goal(goal).needs_cost and not np.isfinite(history.cost).any():
             raise NothingFinished(f"{goal} needs costs, but no finished trial has one")
         utility = self._settled(goal, history).utility(history.quality, history.cost)
-        return finished[best_of(utility)]
+        return finished[best_of(np.where(eligible(self.strategy, history), utility, np.nan))]
 
     def frontier(self) -> list[Trial]:
         """The efficient trials, cheapest first: none of the others is both better and cheaper."""
@@ -296,10 +316,15 @@ class Study:
         """What to train, by the model where it knows more than the best single result."""
         finished, history = self._finished()
         chosen = self.strategy.recommend(self.space, self._driver.goal, history)
-        trial = finished[chosen.index]
-        return Recommendation(
-            trial.params, trial.train_size, history.sign * chosen.quality, chosen.cost, trial
-        )
+        trial: Trial | None = finished[chosen.index]
+        assert trial is not None
+        params, size = dict(trial.params), trial.train_size
+        if chosen.train_size is not None and chosen.train_size != size:
+            size = chosen.train_size
+            if self.space.size_name is not None:
+                params[self.space.size_name] = size
+            trial = next((t for t in finished if (t.params, t.train_size) == (params, size)), None)
+        return Recommendation(params, size, history.sign * chosen.quality, chosen.cost, trial)
 
     def to_frame(self) -> pd.DataFrame:
         """All trials as a pandas data frame, one row each; `score` is what the goal maximizes."""

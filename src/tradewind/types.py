@@ -34,13 +34,14 @@ class Columns:
 
     `cells[j]` is the number of values of column j (0: continuous), `categorical[j]` says that
     their order means nothing, `conditional[j]` that the parameter may be inactive, and `size[j]`
-    marks the training-set size.
+    marks the training-set size, of which `fractions` are the values.
     """
 
     cells: NDArray[np.int64]
     categorical: Mask
     conditional: Mask
     size: Mask
+    fractions: tuple[float, ...] = ()
 
     @property
     def d(self) -> int:
@@ -63,16 +64,30 @@ class Origin(Enum):
     ADDED = "added"  # a result the user already had
     ENQUEUED = "enqueued"  # the user asked for it
     DESIGN = "design"  # the initial design, or random search
+    CARRIED = "carried"  # an earlier stage, where it was among the best
     MODEL = "model"  # a fitted model
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a finished evaluation reports, in the user's own sign and units."""
+    """What a finished evaluation reports, in the user's own sign and units. If it was `raced`, it
+    was clearly behind after the given folds and did not go through the rest; its value is then
+    what the mean over all folds is expected to be."""
 
     value: float
     cost: float | None = None
     folds: tuple[float, ...] = ()
+    raced: bool = False
+
+
+@dataclass(frozen=True)
+class Rival:
+    """The folds of the trial to beat, in the user's own numbers; `sign` is +1 where larger is
+    better. A quality that is worse by `margin` might still win, because it may be cheaper."""
+
+    folds: tuple[float, ...]
+    sign: float = 1.0
+    margin: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -92,22 +107,26 @@ class Proposal:
 
     `handover` is plain data (numbers, strings, lists, dicts): it is stored with the proposal.
     `expected_cost` is the median cost that its maker predicts, where it has a model of that.
+    `train_size` is the fraction to train with where that is not one of the parameters.
     """
 
     params: Config
     origin: Origin
     handover: Mapping[str, Any] = field(default_factory=dict)
     expected_cost: float | None = None
+    train_size: float | None = None
 
 
 @dataclass(frozen=True)
 class Prediction:
     """A finished trial by its place among the finished, and what quality and cost to expect of
-    its configuration (quality is maximized, cost is raw)."""
+    its configuration (quality is maximized, cost is raw), trained with `train_size` of the data if
+    that is another fraction than it was trained with."""
 
     index: int
     quality: float
     cost: float | None
+    train_size: float | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +138,8 @@ class Trial:
     why another was abandoned. `retries` counts how often it went back to the queue, `losses`
     how often of these because its worker or driver had died. `driver` is
     who started it (host:process:name), `started` and `ended` are seconds since 1970, and `usage` is
-    what the evaluation took.
+    what the evaluation took. `seed` is the trial's own; `data_seed` is the same for all trials of a
+    study, for what they share: subsets and folds. `rival` travels with a trial that is submitted.
     """
 
     number: int
@@ -131,6 +151,7 @@ class Trial:
     value: float | None = None
     cost: float | None = None
     folds: tuple[float, ...] = ()
+    raced: bool = False
     error: str | None = None
     retries: int = 0
     losses: int = 0
@@ -139,6 +160,8 @@ class Trial:
     started: float | None = None
     ended: float | None = None
     usage: Usage | None = None
+    data_seed: int = 0
+    rival: Rival | None = field(default=None, compare=False)
 
     @property
     def finished(self) -> bool:

@@ -52,7 +52,7 @@ __all__ = ["FORMAT", "decode", "encode"]
 FORMAT = 1  # a change that older readers would misread gets the next number
 
 _ORIGIN = member(Origin)
-_OUTCOME = record(Outcome, {"value": REAL, "cost": optional(REAL), "folds": REALS})
+_OUTCOME = record(Outcome, {"value": REAL, "cost": optional(REAL), "folds": REALS, "raced": FLAG})
 _USAGE = record(Usage, {"wall": REAL, "cpu": optional(REAL), "concurrency": REAL, "device": TEXT})
 _TABLE: dict[str, tuple[type, dict[str, Form]]] = {
     "created": (
@@ -67,7 +67,7 @@ _TABLE: dict[str, tuple[type, dict[str, Form]]] = {
         },
     ),
     "configured": (Configured, {"goal": optional(DATA), "strategy": optional(DATA)}),
-    "enqueued": (Enqueued, {"params": PARAMS}),
+    "enqueued": (Enqueued, {"params": PARAMS, "train_size": optional(REAL)}),
     "claimed": (Claimed, {"number": WHOLE, "driver": TEXT, "enqueued": optional(WHOLE)}),
     "proposed": (
         Proposed,
@@ -79,6 +79,7 @@ _TABLE: dict[str, tuple[type, dict[str, Form]]] = {
             "handover": DATA,
             "max_cost": optional(REAL),
             "expected_cost": optional(REAL),
+            "train_size": optional(REAL),
         },
     ),
     "started": (

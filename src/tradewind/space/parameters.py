@@ -332,5 +332,10 @@ class TrainSize(_Choices):
             raise SpaceError(f"TrainSize takes growing fractions, but got {sizes!r}")
         _freeze(self, choices=tuple(sizes))
 
+    @property
+    def fractions(self) -> tuple[float, ...]:
+        """The choices, as the numbers that they are."""
+        return self.choices  # type: ignore[return-value]
+
 
 Finite: TypeAlias = Int | _Choices

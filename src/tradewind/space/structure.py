@@ -80,6 +80,7 @@ def columns_of(parameters: Iterable[Parameter]) -> Columns:
         categorical=np.array([isinstance(p, (Categorical, Bool)) for p in kinds]),
         conditional=np.array([bool(p.when) for p in kinds]),
         size=np.array([isinstance(p, TrainSize) for p in kinds]),
+        fractions=next((p.fractions for p in kinds if isinstance(p, TrainSize)), ()),
     )
 
 

@@ -9,11 +9,15 @@ import numpy as np
 from tradewind.goals import Goal
 from tradewind.history import History
 from tradewind.space import Space
-from tradewind.types import Prediction, Proposal
+from tradewind.types import Mask, Prediction, Proposal
 
 
 class Strategy(Protocol):
-    """A strategy is data: what it does depends on its arguments alone."""
+    """A strategy is data: what it does depends on its arguments alone.
+
+    Two further methods are looked for. `suits(space)` raises `SpaceError` for a space that cannot
+    be searched in this way. `eligible(history)` says which finished trials may win, as a mask (n,):
+    results of different training sizes need not be comparable. Without it all may."""
 
     def settle(self, goal: Goal, history: History) -> Goal:
         """The goal with everything fixed that it leaves to the data."""
@@ -28,3 +32,9 @@ class Strategy(Protocol):
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
         """Which finished trial to trust, and what to expect of it; at least one is finished."""
         ...
+
+
+def eligible(strategy: Strategy, history: History) -> Mask:
+    """Which finished trials may win (n,); at least one is finished."""
+    rule = getattr(strategy, "eligible", None)
+    return np.ones(len(history.X), dtype=bool) if rule is None else np.asarray(rule(history))
