@@ -19,7 +19,7 @@ def auto() -> Bayes:
     """What measured best (benchmarks/README.md)."""
     return Bayes(
         surrogate=GaussianProcess(),
-        cost_surrogate=GaussianProcess(apart=True),
+        cost_surrogate=GaussianProcess(apart=True, size_power=0.0),
         reference_points=10,
     )
 
@@ -36,6 +36,7 @@ def wang2020(*, k: int = 3, published: bool = True) -> Bayes:
     `published=False` puts the improvement of T in place of a_T, everything else the same."""
     return Bayes(
         design=Design(k, Sampling.SOBOL),
+        surrogate=GaussianProcess(size_power=None),
         rule=Published() if published else Improvement(),
         output=Output.IDENTITY,
         largest_reference=True,

@@ -1,13 +1,14 @@
 """Gaussian-process regression: MAP fit, exact posterior, conditioning, gradients.
 
-The model is y = c + f(x) + ε with f ~ GP(0, a·k), k of `kernels.py`, ε ~ N(0, known + learned).
-Everything happens in standardized y; `predict` returns to the units of y.
+The model is y = c + f(x) + ε with f ~ GP(0, a·k), k of `kernels.py`, ε ~ N(0, known + learned);
+where the training size is one of the columns, f has a shortfall that shrinks along it. Everything
+happens in standardized y; `predict` returns to the units of y.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.optimize import minimize
 
 from tradewind.surrogates.kernels import (
     Embedding,
+    Variances,
     matern52,
     parameter_distances,
     squared_distances,
@@ -25,6 +27,7 @@ from tradewind.types import Array, Columns, Normal
 
 _LOG_LENGTH = (-5.0, 5.0)
 _LOG_AMPLITUDE = (-5.0, 5.0)
+_LOG_SHORTFALL = (-12.0, 5.0)
 _JITTER = 1e-8  # relative to the prior variance
 
 
@@ -34,7 +37,10 @@ class GaussianProcess:
 
     The length-scale prior is log ℓ ~ N(length_mean + ½ log d, length_std²) on the unit cube:
     the distance between random points grows like √d, and so does the length-scale. `apart` says
-    how inactive parameters are neutral (kernels.py)."""
+    how inactive parameters are neutral, and `size_power` is the exponent of the curve along the
+    training size, 0 for its logarithm; None takes the size for a parameter like the others
+    (kernels.py). At the smallest size, what all configurations fall short of the largest has the
+    log variance `shared_mean`, and what each does for itself `own_mean`."""
 
     length_mean: float = 0.0
     length_std: float = 0.5
@@ -42,6 +48,10 @@ class GaussianProcess:
     noise_std: float = 2.0
     amplitude_std: float = 1.0
     apart: bool = False
+    size_power: float | None = 0.5
+    shared_mean: float = 0.0
+    own_mean: float = -2.0
+    size_std: float = 1.0
     max_steps: int = 50
     fit_points: int = 300  # hyper-parameters are fitted to at most so many points, spread evenly
 
@@ -59,28 +69,31 @@ class GaussianProcess:
         scale = Standardize.of(y)
         t = scale.forward(y)
         known = np.zeros(len(y)) if noise is None else noise / scale.scale / scale.scale
-        embedding = Embedding.of(columns, apart=self.apart)
-        Z = embedding(X)
+        embedding = Embedding.of(columns, apart=self.apart, size_power=self.size_power)
+        Z, rho = embedding(X), embedding.shortfall(X)
         rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), self.fit_points)).astype(int))
-        fit = _Likelihood(self, Z[rows], t[rows], known[rows], embedding, columns.d)
-        theta = fit.maximize(_start(start, columns.d, fit))
-        return GPPredictor.of(theta, Z, t, known, embedding, scale)
+        at = None if rho is None else rho[rows]
+        fit = _Likelihood(self, Z[rows], at, t[rows], known[rows], embedding, columns.d)
+        theta = fit.maximize(_start(start, fit))
+        return GPPredictor.of(theta, Z, rho, t, known, embedding, scale)
 
 
-def _start(start: Mapping[str, Any] | None, d: int, fit: _Likelihood) -> Array:
+def _start(start: Mapping[str, Any] | None, fit: _Likelihood) -> Array:
     given = (start or {}).get("theta")
-    if given is not None and len(given) == d + 2:
+    if given is not None and len(given) == len(fit.prior_mean):
         return np.asarray(given, dtype=float)
     return fit.prior_mean
 
 
 class _Likelihood:
-    """The log posterior density of θ = (log ℓ_1 … log ℓ_d, log a, log noise) and its gradient."""
+    """The log posterior density of θ = (log ℓ_1 … log ℓ_d, log a, log noise) and its gradient;
+    with sizes θ goes on with log b and log v."""
 
     def __init__(
         self,
         model: GaussianProcess,
         Z: Array,
+        rho: Array | None,
         t: Array,
         known: Array,
         embedding: Embedding,
@@ -90,12 +103,20 @@ class _Likelihood:
         self.D = parameter_distances(Z, embedding, d)
         self.upper = np.triu_indices(self.n, k=1)
         length = model.length_mean + 0.5 * np.log(d)
-        self.prior_mean = np.array([length] * d + [0.0, model.noise_mean])
-        self.prior_std = np.array([model.length_std] * d + [model.amplitude_std, model.noise_std])
+        mean, std = [0.0, model.noise_mean], [model.amplitude_std, model.noise_std]
+        self.sized = rho is not None
+        rho = np.zeros(self.n) if rho is None else rho
+        self.both, self.alone = rho[self.upper[0]] * rho[self.upper[1]], np.square(rho)
+        if self.sized:
+            mean += [model.own_mean, model.shared_mean]
+            std += [model.size_std, model.size_std]
+        self.prior_mean = np.array([length] * d + mean)
+        self.prior_std = np.array([model.length_std] * d + std)
         self.max_steps = model.max_steps
 
     def maximize(self, start: Array) -> Array:
         bounds = [_LOG_LENGTH] * self.d + [_LOG_AMPLITUDE, (-14.0, 3.0)]
+        bounds += [_LOG_SHORTFALL] * (len(self.prior_mean) - len(bounds))
         low, high = np.array(bounds).T
         result = minimize(
             self._negative,
@@ -112,8 +133,11 @@ class _Likelihood:
         w, a, eta = np.exp(-2.0 * theta[:d]), np.exp(theta[d]), np.exp(theta[d + 1])
         k, slope = matern52(w @ self.D)
         K = np.zeros((n, n))
-        K[self.upper] = a * k
+        own, shared = np.exp(theta[d + 2 :]) if self.sized else (0.0, 0.0)
+        factor = a + own * self.both
+        K[self.upper] = factor * k + shared * self.both
         K[np.diag_indices(n)] = a * (1.0 + _JITTER) + eta + self.known
+        K[np.diag_indices(n)] += (own + shared) * self.alone
         L, info = lapack.dpotrf(K, lower=0, overwrite_a=1, clean=1)
         if info:
             return 1e25, np.zeros_like(theta)
@@ -130,9 +154,13 @@ class _Likelihood:
         pairs = G[self.upper]
         trace = 0.5 * float(np.trace(G))
         gradient = np.empty_like(theta)
-        gradient[:d] = -2.0 * w * (self.D @ (pairs * slope)) * a
+        gradient[:d] = -2.0 * w * (self.D @ (pairs * slope * factor))
         gradient[d] = a * (float(pairs @ k) + trace * (1.0 + _JITTER))
         gradient[d + 1] = eta * trace
+        if self.sized:
+            along, alone = pairs * self.both, 0.5 * float(np.diag(G) @ self.alone)
+            gradient[d + 2] = own * (float(along @ k) + alone)
+            gradient[d + 3] = shared * (float(along.sum()) + alone)
         fit = -0.5 * float(residual @ alpha) - float(np.log(np.diag(L)).sum())
         off = (theta - self.prior_mean) / self.prior_std
         value = fit - 0.5 * float(off @ off)
@@ -148,8 +176,9 @@ class GPPredictor:
     embedding: Embedding
     scale: Standardize
     features: Array  # (n, p), weighted by √w
+    rho: Array | None  # (n,) the shortfall along the training size
     roots: Array  # (p,) √w
-    amplitude: float
+    variances: Variances
     constant: float
     alpha: Array  # (n,) K⁻¹ (t − c)
     W: Array  # (n, n) L⁻¹
@@ -159,75 +188,102 @@ class GPPredictor:
         cls,
         theta: Array,
         Z: Array,
+        rho: Array | None,
         t: Array,
         known: Array,
         embedding: Embedding,
         scale: Standardize,
     ) -> GPPredictor:
         """The posterior of standardized data t (n,) at features Z (n, p) for given θ."""
-        a, eta = float(np.exp(theta[-2])), float(np.exp(theta[-1]))
+        level, noise, *more = np.exp(theta[-2 if rho is None else -4 :]).tolist()
+        variances = Variances(level, *more)
         roots = np.exp(-theta[embedding.owner])
         features = Z * roots
-        K = a * matern52(squared_distances(features, features))[0]
-        K[np.diag_indices(len(t))] = a * (1.0 + _JITTER) + eta + known
+        k = matern52(squared_distances(features, features))[0]
+        K = variances.between(k, rho, rho)
+        K[np.diag_indices(len(t))] = variances.alone(rho, len(t)) + level * _JITTER + noise + known
         L, info = lapack.dpotrf(K, lower=1, clean=1)
         while info:  # duplicates at almost no noise: lift the diagonal until it is definite
-            K[np.diag_indices(len(t))] += 1e-6 * a
+            K[np.diag_indices(len(t))] += 1e-6 * level
             L, info = lapack.dpotrf(K, lower=1, clean=1)
         W, _ = lapack.dtrtri(L, lower=1)
         ones = W @ np.ones(len(t))
         projected = W @ t
         constant = float(ones @ projected) / float(ones @ ones)
         alpha = W.T @ (projected - constant * ones)
-        return cls(theta, embedding, scale, features, roots, a, constant, alpha, W)
+        return cls(theta, embedding, scale, features, rho, roots, variances, constant, alpha, W)
 
     @property
     def handover(self) -> Mapping[str, Any]:
         return {"theta": [round(float(x), 6) for x in self.theta]}
 
     def predict(self, X: Array) -> Normal:
-        k = self._cross(X)[0]
-        return self._marginals(k, k @ self.W.T)
+        k, _, _, rho = self._cross(X)
+        return self._marginals(k, k @ self.W.T, rho)
 
-    def _cross(self, X: Array) -> tuple[Array, Array, Array]:
-        features = self.embedding(X) * self.roots
+    def _cross(self, X: Array) -> tuple[Array, Array, Array, Array | None]:
+        """The covariance with what was seen and its slope by r² (m, n); features and ρ of X."""
+        features, rho = self.embedding(X) * self.roots, self.embedding.shortfall(X)
         k, slope = matern52(squared_distances(features, self.features))
-        k *= self.amplitude
-        return k, slope, features
+        slope *= self.variances.factor(rho, self.rho)
+        return self.variances.between(k, rho, self.rho), slope, features, rho
 
-    def _marginals(self, k: Array, V: Array) -> Normal:
+    def _marginals(self, k: Array, V: Array, rho: Array | None) -> Normal:
         mean = self.constant + k @ self.alpha
-        variance = self.amplitude - np.einsum("ij,ij->i", V, V)
-        std = np.sqrt(np.maximum(variance, 1e-10 * self.amplitude))
+        variance = self.variances.alone(rho, len(k)) - np.einsum("ij,ij->i", V, V)
+        std = np.sqrt(np.maximum(variance, 1e-10 * self.variances.level))
         return self.scale.natural(Normal(mean, std))
 
     def predict_gradient(self, X: Array) -> tuple[Normal, Array, Array]:
-        k, slope, features = self._cross(X)
+        k, slope, features, rho = self._cross(X)
         V = k @ self.W.T
-        normal = self._marginals(k, V)
+        normal = self._marginals(k, V, rho)
         std = normal.std / self.scale.scale
+        along = self._along(X, slope, features)
+        d_mean = along(self.alpha[None, :])
+        d_std = -along(V @ self.W) / std[:, None]  # V W is k K⁻¹
+        return normal, d_mean * self.scale.scale, d_std * self.scale.scale
+
+    def _along(self, X: Array, slope: Array, features: Array) -> Callable[[Array], Array]:
+        """The gradient by x (m, d) of Σ_n weight_n·k(x, x_n), as a function of weights (m, n)."""
         m = self.embedding.smooth
         inward = self.embedding.slopes(X) * self.roots[:m]
         difference = features[:, None, :m] - self.features[:, :m]  # (q, n, m)
-        slope *= 2.0 * self.amplitude
-        toward = V @ self.W  # k K⁻¹
-        d_mean = np.einsum("qn,qnm->qm", slope * self.alpha, difference) * inward
-        d_std = -np.einsum("qn,qnm->qm", slope * toward, difference) * inward / std[:, None]
-        d, unit = X.shape[1], self.scale.scale
-        return (
-            normal,
-            self.embedding.gather(d_mean, d) * unit,
-            self.embedding.gather(d_std, d) * unit,
-        )
+
+        def gradient(weight: Array) -> Array:
+            by = np.einsum("qn,qnm->qm", 2.0 * slope * weight, difference) * inward
+            return self.embedding.gather(by, X.shape[1])
+
+        return gradient
+
+    def covariance(self, X: Array, Y: Array) -> tuple[Array, Array]:
+        """The posterior covariance of each row of X (m, d) with the same row of Y, which differs
+        from it in the training size alone, (m,), and its gradient by the other columns (m, d)."""
+        assert self.embedding.size is not None and self.rho is not None
+        k, slope, features, rho = self._cross(X)
+        k_other, slope_other, _, other = self._cross(Y)
+        assert rho is not None and other is not None
+        V, U = k @ self.W.T, k_other @ self.W.T
+        v = self.variances
+        prior = v.level + (v.own + v.shared) * rho * other
+        along = self._along(X, np.ones_like(slope), features)
+        gradient = -along(slope * (U @ self.W) + slope_other * (V @ self.W))
+        unit = self.scale.scale**2
+        return (prior - np.einsum("ij,ij->i", V, U)) * unit, gradient * unit
+
+    @property
+    def noise(self) -> float:
+        """The learned variance of an observation, in the units of y squared."""
+        return float(np.exp(self.theta[self.embedding.d + 1])) * self.scale.scale**2
 
     def condition(self, X: Array) -> GPPredictor:
         if not len(X):
             return self
-        k, _, features = self._cross(X)
+        k, _, features, rho = self._cross(X)
         V = k @ self.W.T
-        a = self.amplitude
-        S = a * matern52(squared_distances(features, features))[0] - V @ V.T
-        S[np.diag_indices(len(X))] += a * 1e-6  # believed (almost) exactly
+        own = matern52(squared_distances(features, features))[0]
+        S = self.variances.between(own, rho, rho) - V @ V.T
+        S[np.diag_indices(len(X))] += self.variances.level * 1e-6  # believed (almost) exactly
         L, _ = lapack.dpotrf(S, lower=1, clean=1)
         inverse, _ = lapack.dtrtri(L, lower=1)
         n, p = len(self.alpha), len(X)
@@ -235,15 +291,10 @@ class GPPredictor:
         W[:n, :n] = self.W
         W[n:, :n] = -inverse @ (V @ self.W)
         W[n:, n:] = inverse
-        # believed at their predicted mean, the new points do not move the mean anywhere
-        return GPPredictor(
-            self.theta,
-            self.embedding,
-            self.scale,
-            np.vstack([self.features, features]),
-            self.roots,
-            a,
-            self.constant,
-            np.concatenate([self.alpha, np.zeros(p)]),
-            W,
+        return replace(  # believed at their predicted mean, they do not move the mean anywhere
+            self,
+            features=np.vstack([self.features, features]),
+            rho=None if rho is None or self.rho is None else np.concatenate([self.rho, rho]),
+            alpha=np.concatenate([self.alpha, np.zeros(p)]),
+            W=W,
         )

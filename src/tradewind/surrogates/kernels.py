@@ -7,6 +7,11 @@ branches resemble each other where their own parameters are in the middle; or *a
 centre of an arc on which its values lie, equally far from all of them. (Quality is better modelled
 the first way and cost the second: see docs/decisions.) Every parameter has one length-scale ℓ,
 hence one weight w = ℓ⁻² for all its features: r² = Σ_q w_q (z_q − z'_q)².
+
+The training size is not one of them. More data helps smoothly: with ρ(s) falling from 1 at the
+smallest size to 0 at the largest, y(x, s) = f(x) − ρ(s)·(δ + δ(x)), all three of them Gaussian, so
+the covariance is k·(a + b·ρρ') + v·ρρ'. ρ is a power law, a learning curve; of the logarithm of
+a cost it is the logarithm, because a cost is a power of the size.
 """
 
 from __future__ import annotations
@@ -24,6 +29,28 @@ _ARC = 2.0  # radians; with radius 1/_ARC, nearby values are as far apart as on 
 
 
 @dataclass(frozen=True)
+class SizeCurve:
+    """ρ(s) = (s^−p − 1) / (s₁^−p − 1), or its limit log s / log s₁ at p = 0, with s relative to the
+    largest size and s₁ the smallest. `values` are those of the cells of column `column`."""
+
+    column: int
+    values: Array
+
+    @classmethod
+    def of(cls, columns: Columns, power: float | None) -> SizeCurve | None:
+        """None where the size is not to be seen so, or there is but one."""
+        if power is None or len(columns.fractions) < 2:
+            return None
+        log_size = np.log(np.array(columns.fractions) / columns.fractions[-1])
+        rho = np.expm1(-power * log_size) if power > 0 else -log_size
+        return cls(int(np.flatnonzero(columns.size)[0]), rho / rho[0])
+
+    def __call__(self, X: Array) -> Array:
+        cell = (X[:, self.column] * len(self.values)).astype(np.int64)
+        return np.asarray(self.values[np.clip(cell, 0, len(self.values) - 1)])
+
+
+@dataclass(frozen=True)
 class Embedding:
     """Snapped rows (n, d) -> features (n, p): plain columns, the two coordinates of the arcs, and
     one-hot blocks, in this order. Feature q belongs to parameter `owner[q]`."""
@@ -32,15 +59,19 @@ class Embedding:
     arcs: NDArray[np.int64]
     categories: tuple[tuple[int, int], ...]  # (column, cells)
     owner: NDArray[np.int64]
+    d: int
+    size: SizeCurve | None = None
 
     @classmethod
-    def of(cls, columns: Columns, *, apart: bool) -> Embedding:
+    def of(cls, columns: Columns, *, apart: bool, size_power: float | None = None) -> Embedding:
+        """With a `size_power`, the training size has a curve of its own."""
+        size = SizeCurve.of(columns, size_power)
         bent = columns.conditional & apart
-        plain = np.flatnonzero(~columns.categorical & ~bent)
+        plain = np.flatnonzero(~columns.categorical & ~bent & ~(columns.size & (size is not None)))
         arcs = np.flatnonzero(~columns.categorical & bent)
         blocks = tuple((int(j), int(columns.cells[j])) for j in np.flatnonzero(columns.categorical))
         owner = np.concatenate([plain, arcs, arcs, *(np.full(k, j) for j, k in blocks)])
-        return cls(plain, arcs, blocks, owner.astype(np.int64))
+        return cls(plain, arcs, blocks, owner.astype(np.int64), columns.d, size)
 
     @property
     def smooth(self) -> int:
@@ -62,6 +93,10 @@ class Embedding:
             m += k
         return Z
 
+    def shortfall(self, X: Array) -> Array | None:
+        """ρ of the training sizes of rows X, (n,); None where the size has no curve."""
+        return None if self.size is None else self.size(X)
+
     def slopes(self, X: Array) -> Array:
         """The derivatives of the smooth features by their parameters, (n, smooth)."""
         cos, sin = self._arcs(X)
@@ -82,6 +117,34 @@ class Embedding:
         full[:, self.plain] = along[:, :a]
         full[:, self.arcs] = along[:, a : a + b] + along[:, a + b :]
         return full
+
+
+@dataclass(frozen=True)
+class Variances:
+    """a of the level f, b of each configuration's own shortfall, v of the one that all share."""
+
+    level: float
+    own: float = 0.0
+    shared: float = 0.0
+
+    def factor(self, rho: Array | None, other: Array | None) -> Array | float:
+        """What k is multiplied by, for shortfalls ρ (n,) and ρ' (m,)."""
+        if rho is None or other is None:
+            return self.level
+        return self.level + self.own * np.outer(rho, other)
+
+    def between(self, k: Array, rho: Array | None, other: Array | None) -> Array:
+        """The covariance, for k (n, m)."""
+        K = k * self.factor(rho, other)
+        if rho is not None and other is not None:
+            K += self.shared * np.outer(rho, other)
+        return K
+
+    def alone(self, rho: Array | None, n: int) -> Array:
+        """The variance of n points."""
+        if rho is None:
+            return np.full(n, self.level)
+        return self.level + (self.own + self.shared) * np.square(rho)
 
 
 def squared_distances(A: Array, B: Array) -> Array:
