@@ -17,7 +17,7 @@ PACKAGE = Path(tradewind.__file__).parent
 # Lower may not know higher. A part is a module or folder directly under the package.
 LAYERS = (
     {"types", "errors", "lock"},
-    {"space", "subsets"},
+    {"space", "subsets", "racing"},
     {"events"},
     {"runners", "log"},
     {"history", "transforms"},
@@ -40,7 +40,7 @@ RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
 # Runners and logs are used by the loop and above; the mathematics between knows nothing of them.
 SHELL = {"runners", "log"}
-SHELL_KNOWS = {"types", "errors", "lock", "events", "space", "subsets"}
+SHELL_KNOWS = {"types", "errors", "lock", "events", "space", "subsets", "racing"}
 SHELL_IS_KNOWN_FROM = RANK["heart"]
 
 HEAVY = (

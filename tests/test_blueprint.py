@@ -21,7 +21,15 @@ from tradewind.errors import FormatError
 from tradewind.log import codec, forms, rows, stores
 from tradewind.maximizers.evolution import MIES
 from tradewind.maximizers.local import LocalSearch
-from tradewind.strategies import Bayes, Design, Output, RandomSearch, Sampling
+from tradewind.strategies import (
+    Bayes,
+    Design,
+    MultiFidelity,
+    Output,
+    RandomSearch,
+    Sampling,
+    Staged,
+)
 from tradewind.surrogates.forest import RandomForest
 from tradewind.surrogates.gp import GaussianProcess
 from tradewind.tradeoff import Improvement, Published
@@ -79,11 +87,29 @@ bayes = st.builds(
     max_points=st.integers(4, 5000),
     reference_points=st.integers(0, 50),
 )
+stages = st.lists(st.integers(1, 100), min_size=1, max_size=4, unique=True).flatmap(
+    lambda percents: st.builds(
+        Staged,
+        bayes | st.just(RandomSearch()),
+        st.just(tuple(p / 100 for p in sorted(percents))),
+        trials=st.integers(5, 99) | st.tuples(*[st.integers(5, 99) for _ in percents]),
+        carried=st.integers(1, 5),
+        final=st.sampled_from(["last", "all"]),
+    )
+)
 goals = st.one_of(
     st.just(tw.Quality()), st.builds(tw.Tradeoff, st.floats(0, 1e6), st.none() | positive)
 )
 parts = st.one_of(
-    goals, bayes, designs, surrogates, schedules, acquisitions, maximizers, st.just(RandomSearch())
+    goals,
+    bayes,
+    stages,
+    designs,
+    surrogates,
+    schedules,
+    acquisitions,
+    maximizers,
+    st.just(RandomSearch()),
 )
 
 
@@ -100,6 +126,8 @@ def test_every_part_comes_back_as_it_was_through_json(part: Any) -> None:
 RECIPES = [
     recipes.auto(),
     recipes.random_search(),
+    recipes.wang2015(),
+    recipes.wang2015(fractions=(0.1, 0.5, 1.0), trials=(9, 8, 7), published=False),
     recipes.wang2020(),
     recipes.wang2020(k=7, published=False),
     recipes.mip_ego(),
@@ -117,7 +145,8 @@ def test_every_public_part_of_a_strategy_is_in_the_table() -> None:
     made = {
         type(part)
         for part in (
-            *(Bayes(), Design(4), RandomSearch(), GaussianProcess(), RandomForest()),
+            *(Bayes(), MultiFidelity(), RandomSearch(), Staged(), Design(4)),
+            *(GaussianProcess(), RandomForest()),
             *(EI(), PI(), MGFI(), UCB(), Linear(), Exponential(), LogNormal()),
             *(Improvement(), Published(), LocalSearch(), MIES(), Output.CLIP, Sampling.SOBOL),
         )
@@ -180,9 +209,10 @@ Disguised.__name__ = "RandomSearch"
         (Bayes2(), ["Bayes2"]),
         (Disguised(), ["Disguised"]),
         (Bayes(acquisition=Mine()), ["Mine"]),
+        (Staged(Bayes2()), ["Bayes2"]),
         (Mine(), ["Mine"]),
     ],
-    ids=["strategy", "disguised", "part", "alone"],
+    ids=["strategy", "disguised", "part", "inner", "alone"],
 )
 def test_a_part_of_ones_own_is_written_by_name_and_must_be_given_again(
     strategy: Any, names: list[str]
@@ -273,6 +303,16 @@ def test_nothing_that_reads_a_store_can_evaluate_or_import() -> None:
         ({"type": "Bayes", "max_points": 1}, "max_points ≥ 4"),
         ({"type": "Bayes", "max_points": "many"}, "a Bayes cannot be made of"),
         ({"type": "MGFI", "t": [1.0]}, "number or a schedule"),
+        ({"type": "Staged", "fractions": [1.0, 0.3]}, "fractions must be numbers that grow"),
+        ({"type": "Staged", "fractions": "0.3"}, "fractions must be numbers that grow"),
+        ({"type": "Staged", "fractions": [0.3, "1"]}, "a list holds numbers and nothing else"),
+        ({"type": "Staged", "fractions": [0.3, True]}, "a list holds numbers and nothing else"),
+        ({"type": "Staged", "fractions": [[0.3], 1.0]}, "a list holds numbers and nothing else"),
+        ({"type": "Staged", "fractions": [{"type": "EI"}]}, "a list holds numbers and nothing"),
+        ({"type": "Staged", "trials": []}, "one for each of 2 stages"),
+        ({"type": "Staged", "trials": [10**400, 1.5]}, "one for each of 2 stages"),
+        ({"type": "Staged", "inner": {"type": "Quality"}}, "inner must be a strategy"),
+        ({"type": "Staged", "inner": {"type": "Staged"}}, "without stages of its own"),
         ({"type": "MIES", "parents": 9, "offspring": 1}, "parents <= offspring"),
         ({"type": "MIES", "generations": "few"}, "a MIES cannot be made of"),
         ({"type": "RandomForest", "trees": 0}, "at least one tree"),

@@ -7,10 +7,22 @@ import itertools
 import numpy as np
 import pytest
 
+import tradewind as tw
 from tests.histories import finished, history, proposed, record
-from tradewind.events import Abandoned, Claimed, Enqueued, Event, Failed, Requeued, Started
+from tradewind.events import (
+    Abandoned,
+    Claimed,
+    Enqueued,
+    Event,
+    Failed,
+    Finished,
+    Proposed,
+    Requeued,
+    Started,
+)
 from tradewind.history import History, proposal_rng, trial_seed
-from tradewind.types import Origin
+from tradewind.record import Record
+from tradewind.types import Origin, Outcome
 
 # ---- trials -> arrays ----
 
@@ -202,3 +214,27 @@ def test_trials_with_other_numbers_of_folds_are_compared_among_themselves() -> N
     noise = folds_of(hard, hard, hard, [0.1, 0.3]).noise
     assert noise[:3] == pytest.approx(np.zeros(3), abs=1e-20)
     assert noise[3] == pytest.approx(np.var([0.1, 0.3], ddof=1) / 2)
+
+
+def test_a_raced_trial_is_taken_to_cost_what_all_folds_would_have() -> None:
+    raced = Finished(1, Outcome(0.5, 2.0, (0.4, 0.6), raced=True))
+    complete = finished(0, 0.8, 5.0, (0.8,) * 5)
+    seen = history(Claimed(0), proposed(0), Claimed(1), proposed(1), complete, raced)
+    np.testing.assert_array_equal(seen.cost, [5.0, 5.0])
+
+
+def test_the_history_of_one_size_has_the_trials_of_that_size_alone() -> None:
+    def sized(number: int, size: float) -> Event:
+        return Proposed(number, {"x": float(number)}, Origin.DESIGN, 0, train_size=size)
+
+    made = Record(tw.Space({"x": tw.Float(0, 10)}), seed=0, maximize=True)
+    sizes = [0.3, 1.0, 0.3, 1.0, 0.3, 1.0, 0.3]
+    made.apply([Claimed(n) for n in range(7)] + [sized(n, s) for n, s in enumerate(sizes)])
+    made.apply([finished(0, 0.5), finished(1, 0.6), Failed(2, "no"), Abandoned(3, "no")])
+    small = made.history(9).trained_with(0.3)
+    assert [len(g) for g in (small.X, small.failed, small.pending, small.ignored)] == [1, 1, 2, 0]
+    np.testing.assert_array_equal(small.quality, [0.5])
+    large = made.history(9).trained_with(1.0)
+    assert [len(g) for g in (large.X, large.failed, large.pending, large.ignored)] == [1, 0, 1, 1]
+    assert (large.sizes.finished == 1.0).all()
+    assert not len(made.history(9).trained_with(0.5).X)

@@ -1,6 +1,6 @@
 """Tradewind selects machine-learning models for how well they predict and how much they cost."""
 
-from tradewind import errors, recipes, runners, strategies
+from tradewind import errors, recipes, runners, strategies, subsets
 from tradewind.errors import TradewindError
 from tradewind.goals import Quality, Tradeoff
 from tradewind.replaying import Replay, replay
@@ -47,4 +47,5 @@ __all__ = [
     "replay",
     "runners",
     "strategies",
+    "subsets",
 ]

@@ -23,7 +23,9 @@ from tradewind.maximizers.evolution import MIES
 from tradewind.maximizers.local import LocalSearch
 from tradewind.strategies.bayes import Bayes
 from tradewind.strategies.design import Design, RandomSearch, Sampling
+from tradewind.strategies.fidelity import MultiFidelity
 from tradewind.strategies.models import Output
+from tradewind.strategies.staged import Staged
 from tradewind.surrogates.forest import RandomForest
 from tradewind.surrogates.gp import GaussianProcess
 from tradewind.tradeoff import Improvement, Published
@@ -32,7 +34,7 @@ _TYPES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         *(Quality, Tradeoff),
-        *(Bayes, RandomSearch, Design, Sampling, Output),
+        *(Bayes, MultiFidelity, RandomSearch, Staged, Design, Sampling, Output),
         *(GaussianProcess, RandomForest),
         *(EI, PI, MGFI, UCB, Linear, Exponential, LogNormal),
         *(Improvement, Published),
@@ -59,7 +61,13 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
+    if isinstance(value, tuple) and all(map(_is_number, value)):
+        return list(value)
     return written(value)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and math.isfinite(value))
 
 
 def given_again(data: Any) -> list[str]:
@@ -82,7 +90,7 @@ def read(data: Data) -> Any:
     try:
         if issubclass(kind, Enum):
             return kind(**rest)
-        made = {name: read(v) if isinstance(v, Mapping) else v for name, v in rest.items()}
+        made = {name: _part(value) for name, value in rest.items()}
         _check_numbers(kind, made)
         return kind(**made)
     except (TypeError, ValueError, OverflowError) as error:
@@ -91,9 +99,21 @@ def read(data: Data) -> Any:
         raise FormatError("a part of a study is nested without end") from None
 
 
+def _part(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return read(value)
+    if not isinstance(value, list):
+        return value
+    if not all(map(_is_number, value)):
+        raise TypeError("a list holds numbers and nothing else")
+    return tuple(value)
+
+
 def _check_numbers(kind: type, made: dict[str, Any]) -> None:
     """Parts leave it to their users to give numbers where they take numbers."""
     for field in fields(kind):
         value, default = made.get(field.name, field.default), field.default
+        if value is None and "None" in str(field.type):
+            continue
         if type(default) in (int, float) and isinstance(value, (str, bool, type(None))):
             raise TypeError(f"{field.name} must be a number")

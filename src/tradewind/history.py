@@ -138,6 +138,7 @@ class Rows:
         self._mark = np.empty(0, dtype=np.int8)
         self._finished_at = np.empty(0, dtype=np.int64)
         self._folds: dict[int, tuple[float, ...]] = {}
+        self._raced: set[int] = set()
         self._new: dict[int, Config] = {}  # not yet encoded
 
     def add(self, number: int, config: Config, size: float = 1.0) -> None:
@@ -160,6 +161,8 @@ class Rows:
         self._finished_at[number] = position
         if outcome.folds:
             self._folds[number] = outcome.folds
+        if outcome.raced:
+            self._raced.add(number)
         self.mark(number, Mark.FINISHED)
 
     def mark(self, number: int, mark: Mark) -> None:
@@ -195,7 +198,11 @@ class Rows:
         initial = np.ones(len(finished), dtype=bool)
         if first is not None:
             initial = (finished < first.number) | (self._finished_at[finished] < first.seen)
-        noise = np.zeros(len(finished))
+        noise, cost = np.zeros(len(finished)), self._cost[finished]
+        if self._raced:  # what all folds would have cost
+            every = max(map(len, self._folds.values()))
+            ran = [len(self._folds[n]) if n in self._raced else every for n in finished.tolist()]
+            cost = cost * (every / np.array(ran))
         if self._folds:
             noise = fold_noise([self._folds.get(n, ()) for n in finished.tolist()])
         return History(
@@ -203,7 +210,7 @@ class Rows:
             number=number,
             X=self._X[finished],
             quality=sign * self._value[finished],
-            cost=self._cost[finished],
+            cost=cost,
             noise=noise,
             failed=self._X[failed],
             pending=self._X[pending],

@@ -10,6 +10,7 @@ from tradewind.maximizers.maximizer import Maximizer
 from tradewind.strategies.bayes import Bayes
 from tradewind.strategies.design import Design, RandomSearch, Sampling
 from tradewind.strategies.models import Output
+from tradewind.strategies.staged import Staged
 from tradewind.surrogates.forest import RandomForest
 from tradewind.surrogates.gp import GaussianProcess
 from tradewind.tradeoff import Improvement, Published
@@ -27,6 +28,23 @@ def auto() -> Bayes:
 def random_search() -> RandomSearch:
     """Uniform random search."""
     return RandomSearch()
+
+
+def wang2015(
+    *,
+    fractions: tuple[float, ...] = (0.3, 1.0),
+    trials: int | tuple[int, ...] = 10,
+    k: int = 3,
+    published: bool = True,
+) -> Staged:
+    """Multi-stage optimization as published (W15, algorithm 1): stages with growing fractions of
+    the training set, in each a Gaussian process on raw quality and expected improvement, begun
+    with k Sobol points in the first stage and with the k best of the stage before in the others;
+    the best result of all stages wins.
+
+    `published=False` uses `auto()` within the stages, and only the last stage may win."""
+    inner = Bayes(design=Design(k, Sampling.SOBOL), output=Output.IDENTITY) if published else auto()
+    return Staged(inner, fractions, trials, k, final="all" if published else "last")
 
 
 def wang2020(*, k: int = 3, published: bool = True) -> Bayes:

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tradewind.errors import OutcomeError
+from tradewind.racing import ERROR
+from tradewind.runners.folds import Folds
+from tradewind.runners.reading import finite, mean, shown
+from tradewind.subsets import Rows, subset
 from tradewind.types import Config, Outcome, Trial, Usage
 
 Objective: TypeAlias = Callable[["Run"], Any]
 
 _KEYS = ("value", "cost", "folds")
-_LONGEST = 200  # characters of a value that an error message shows
+_SAME = 1e-6  # relative; an objective may have made the mean of its folds in single precision
 
 
 class Params(Config):
@@ -37,6 +41,8 @@ class Run:
         self.seed = trial.seed
         self.train_size = trial.train_size
         self.timed: float | None = None
+        self._folds: Folds | None = None
+        self._trial = trial
         self._timers = 0
 
     def __repr__(self) -> str:
@@ -53,6 +59,32 @@ class Run:
             self._timers -= 1
             if not self._timers:  # a timer inside another is part of it
                 self.timed = (self.timed or 0.0) + time.perf_counter() - begin
+
+    def subset(self, y: Any, *, groups: Any = None, time: Any = None, kind: str = "auto") -> Rows:
+        """The rows of this trial's training size: nested, and the same for all trials."""
+        seed = self._trial.data_seed
+        return subset(y, self.train_size, seed=seed, kind=kind, groups=groups, time=time)
+
+    def folds(
+        self, X: Any, y: Any = None, cv: Any = 5, *, groups: Any = None, error: float | None = ERROR
+    ) -> Folds:
+        """The folds of a cross-validation, the same for all trials of the study: go through them,
+        and report each. What was reported is the outcome; nothing needs to be returned.
+
+        `cv` is a number of folds (stratified where `y` has classes, whole groups where there are
+        `groups`), a splitter of scikit-learn, or pairs of rows. The loop ends early where the trial
+        is clearly behind the best one so far: `raced` says so, the value is then an estimate of the
+        mean over all folds, and the cost what was really spent. A trial that is truly as good as
+        the best is stopped with a probability of at most `error`; None stops none."""
+        if self._folds is not None:
+            raise OutcomeError("the folds of a trial can be asked for once")
+        self._folds = Folds(self._trial, X, y, cv, groups=groups, error=error)
+        return self._folds
+
+    @property
+    def raced(self) -> bool:
+        """Whether the trial was stopped before its last fold."""
+        return self._folds is not None and self._folds.raced
 
 
 @dataclass(frozen=True)
@@ -79,7 +111,7 @@ def evaluate(objective: Objective, trial: Trial, device: str = "cpu") -> Outcome
         return Failure(traceback.format_exc(), spent(), error)
     cost = spent()
     try:
-        return outcome(answer, default_cost=cost)
+        return outcome(answer, default_cost=cost, reported=run._folds)
     except OutcomeError as error:
         return Failure(f"the objective's answer cannot be used: {error}", cost)
     except Exception:  # the answer is an object of the user's, and reading it may run their code
@@ -101,33 +133,42 @@ def _cpu_seconds() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def outcome(answer: Any, *, default_cost: float | None) -> Outcome:
+def outcome(answer: Any, *, default_cost: float | None, reported: Folds | None = None) -> Outcome:
     """Read what an objective returned, or what a user tells: a number, or a mapping with
-    "value" or "folds", and perhaps "cost"."""
-    if answer is None:
+    "value" or "folds", and perhaps "cost". Folds that were `reported` need not be returned."""
+    if answer is None and reported is None:
         raise OutcomeError(
             'a number or {"value": ..., "cost": ...} must be returned, but got None: '
             "does the objective end with a return?"
         )
     if isinstance(answer, (tuple, list)):
         raise OutcomeError(
-            f"value must be a finite number, but got {_shown(answer)}: "
+            f"value must be a finite number, but got {shown(answer)}: "
             'return {"value": ..., "cost": ...} or {"folds": [...]}'
         )
     if not isinstance(answer, Mapping):
-        return Outcome(_finite("value", answer), _cost(default_cost))
+        answer = {"value": answer}
     unknown = [key for key in answer if key not in _KEYS]
     if unknown:
         raise OutcomeError(
-            f"an outcome has the keys {', '.join(_KEYS)}, but got {_shown(unknown[0])}"
+            f"an outcome has the keys {', '.join(_KEYS)}, but got {shown(unknown[0])}"
         )
-    folds = tuple(_finite("every fold", v) for v in _sequence(answer.get("folds")))
-    given = answer.get("value")
+    given, cost = answer.get("value"), answer.get("cost")
+    folds = tuple(finite("every fold", v) for v in _sequence(answer.get("folds")))
+    if reported is not None and not folds:
+        if given is None and not reported.complete:
+            raise OutcomeError(
+                f"all {len(reported)} folds must be reported, but {len(reported.reported)} were: "
+                "return a value where that is meant"
+            )
+        folds = reported.reported
     if given is None and not folds:
-        raise OutcomeError(f"an outcome needs a value or folds, but got {_shown(dict(answer))}")
-    value = _mean(folds) if given is None else _finite("value", given)
-    cost = answer.get("cost")
-    return Outcome(value, _cost(default_cost if cost is None else cost), folds)
+        raise OutcomeError(f"an outcome needs a value or folds, but got {shown(dict(answer))}")
+    value = mean(folds) if given is None else finite("value", given)
+    raced = reported is not None and reported.raced
+    if reported is not None and raced and math.isclose(value, mean(folds), rel_tol=_SAME):
+        value = reported.estimate(folds)
+    return Outcome(value, _cost(default_cost if cost is None else cost), folds, raced)
 
 
 def _sequence(given: Any) -> list[Any]:
@@ -136,41 +177,13 @@ def _sequence(given: Any) -> list[Any]:
     try:
         return list(given)
     except TypeError:
-        raise OutcomeError(f"folds must be a list of numbers, but got {_shown(given)}") from None
-
-
-def _mean(folds: tuple[float, ...]) -> float:
-    try:
-        return math.fsum(folds) / len(folds)
-    except OverflowError:
-        raise OutcomeError(f"the sum of folds must be finite, but got {_shown(folds)}") from None
-
-
-def _finite(what: str, given: Any) -> float:
-    item = getattr(given, "item", None)  # arrays and tensors of one element, of any library
-    try:
-        plain = item() if callable(item) else given
-        number = math.nan if isinstance(plain, (str, bytes)) else float(plain)
-    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last is PyTorch's
-        number = math.nan
-    if not math.isfinite(number):
-        raise OutcomeError(f"{what} must be a finite number, but got {_shown(given)}")
-    return number
+        raise OutcomeError(f"folds must be a list of numbers, but got {shown(given)}") from None
 
 
 def _cost(given: Any) -> float | None:
     if given is None:
         return None
-    cost = _finite("cost", given)
+    cost = finite("cost", given)
     if cost < 0:
-        raise OutcomeError(f"cost ≥ 0 must hold, but got {_shown(given)}")
+        raise OutcomeError(f"cost ≥ 0 must hold, but got {shown(given)}")
     return cost
-
-
-def _shown(given: Any) -> str:
-    """`given` for an error message, which must not fail in turn."""
-    try:
-        text = repr(given)
-    except Exception:  # the user's own, or that of an integer with too many digits to print
-        return f"an unprintable {type(given).__name__}"
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -5,7 +5,9 @@ from tradewind.maximizers.evolution import MIES
 from tradewind.maximizers.local import LocalSearch
 from tradewind.strategies.bayes import Bayes
 from tradewind.strategies.design import Design, RandomSearch, Sampling
+from tradewind.strategies.fidelity import MultiFidelity
 from tradewind.strategies.models import Output
+from tradewind.strategies.staged import Staged
 from tradewind.strategies.strategy import Strategy
 from tradewind.surrogates.forest import RandomForest
 from tradewind.surrogates.gp import GaussianProcess
@@ -25,10 +27,12 @@ __all__ = [
     "Linear",
     "LocalSearch",
     "LogNormal",
+    "MultiFidelity",
     "Output",
     "Published",
     "RandomForest",
     "RandomSearch",
     "Sampling",
+    "Staged",
     "Strategy",
 ]

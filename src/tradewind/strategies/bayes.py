@@ -20,7 +20,7 @@ from tradewind.maximizers.local import LocalSearch
 from tradewind.maximizers.maximizer import Maximizer
 from tradewind.space import Space
 from tradewind.strategies.design import Design, fresh_point, observed_best
-from tradewind.strategies.models import Output, expected_quality, fit_models
+from tradewind.strategies.models import Models, Output, expected_quality, fit_models
 from tradewind.strategies.score import model_score
 from tradewind.surrogates.gp import GaussianProcess
 from tradewind.surrogates.surrogate import Surrogate
@@ -82,27 +82,13 @@ class Bayes:
         design = self.design
         if goal.open and not self.largest_reference:
             design = replace(design, size=max(design.size, self.reference_points))
-        if len(history.evaluated) < design.size:
+        if len(history.evaluated) < design.size and not history.staged:
             return _proposal(space, design.point(space, history, rng), Origin.DESIGN)
         if not len(history.X):  # nothing but failures, or all still running
             return _proposal(space, fresh_point(space, history, rng), Origin.DESIGN)
         goal = self.settle(goal, history)
-        utility = goal.utility(history.quality, history.cost)
-        best = np.argsort(-utility, kind="stable")
-        models = fit_models(
-            self.surrogate,
-            self.cost_surrogate or self.surrogate,
-            goal,
-            replace(history, failed=history.failed[-max(self.max_points // 4, 1) :]),
-            rows=spread(best, self.max_points),
-            output=self.output,
-            log_cost=self.rule.log_cost or not goal.needs_cost,
-            with_cost=self.cost_power > 0 or history.max_cost is not None,
-            columns=space.columns,
-            rng=rng,
-        )
-        pending = len(history.pending)
-        acquisition = self.acquisition.at(history.number, pending=pending, rng=rng)
+        models = self._models(space, goal, history, rng)
+        acquisition = self.acquisition.at(history.number, pending=len(history.pending), rng=rng)
         score = model_score(
             models,
             goal,
@@ -112,12 +98,32 @@ class Bayes:
             history=history,
             columns=space.columns,
         )
-        start = history.X[best[:_STARTS]]
+        start = self._starts(space, goal, history, models)
         row = self.maximizer.maximize(score, space, start=start, rng=rng)
         if not np.isfinite(score(row[None, :])[0]):  # every row in reach has been tried
             row = fresh_point(space, history, rng)
-        expected = models.median_cost(row)
-        return _proposal(space, row, Origin.MODEL, models.handover, expected)
+        return _proposal(space, row, Origin.MODEL, models.handover, models.median_price(row))
+
+    def _models(
+        self, space: Space, goal: Goal, history: History, rng: np.random.Generator
+    ) -> Models:
+        """What is believed about rows, in view of a settled goal."""
+        return fit_models(
+            self.surrogate,
+            self.cost_surrogate or self.surrogate,
+            goal,
+            replace(history, failed=history.failed[-max(self.max_points // 4, 1) :]),
+            rows=spread(_best_first(goal, history), self.max_points),
+            output=self.output,
+            log_cost=self.rule.log_cost or not goal.needs_cost,
+            with_cost=self.cost_power > 0 or history.max_cost is not None,
+            columns=space.columns,
+            rng=rng,
+        )
+
+    def _starts(self, space: Space, goal: Goal, history: History, models: Models) -> Array:
+        """Where the maximizer may set out from."""
+        return history.X[_best_first(goal, history)[:_STARTS]]
 
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
         """By the model's mean where results are known to be noisy: the highest of many noisy
@@ -125,7 +131,7 @@ class Bayes:
         if not history.noise.any():
             return observed_best(self.settle(goal, history), history)
         settled = self.settle(goal, history)
-        best = np.argsort(-settled.utility(history.quality, history.cost), kind="stable")
+        best = _best_first(settled, history)
         expect = expected_quality(
             self.surrogate,
             history.take(spread(best, self.max_points)),
@@ -134,6 +140,11 @@ class Bayes:
             rng=proposal_rng(history.seed, history.number),
         )
         return observed_best(settled, replace(history, quality=expect(history.X)))
+
+
+def _best_first(goal: Goal, history: History) -> NDArray[np.intp]:
+    """The finished trials (indices)."""
+    return np.argsort(-goal.utility(history.quality, history.cost), kind="stable")
 
 
 def _check_part(name: str, part: object, method: str) -> None:

@@ -42,21 +42,23 @@ class Output(Enum):
 class Models:
     """Fitted models, in the units in which they are scored.
 
-    `quality` predicts standardized quality; one of its units is `unit` of natural quality.
-    `cost` predicts log(c / reference) or σ, as `scale` says; None where nobody asks for it."""
+    `quality` predicts standardized quality, from which `units` leads back. `cost` is what the goal
+    is about, and `price` what a trial costs: both predict log(c / reference) or σ, as `scale`
+    says, and are None where nobody asks for them."""
 
     quality: Predictor
     cost: Predictor | None
+    price: Predictor | None
     scale: CostScale | None
     incumbent: Incumbent
-    unit: float
+    units: Standardize
     handover: Mapping[str, Any]
 
-    def median_cost(self, row: Array) -> float | None:
+    def median_price(self, row: Array) -> float | None:
         """What a trial of this row (d,) will cost, as likely more as less."""
-        if self.cost is None or self.scale is None:
+        if self.price is None or self.scale is None:
             return None
-        return self.scale.natural(float(self.cost.predict(row[None, :]).mean[0]))
+        return self.scale.natural(float(self.price.predict(row[None, :]).mean[0]))
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def fit_models(
     if not goal.needs_cost:
         best = float(scale.forward(transform.forward(history.quality)).max())
         incumbent = Incumbent(best, best, 0.0)
-        return Models(believed, cost, cost_scale, incumbent, scale.scale, handover)
+        return Models(believed, None, cost, cost_scale, incumbent, scale, handover)
     if isinstance(transform, LogError):
         natural = Standardize.of(fitted.quality)
         believed = _Natural(believed, scale, transform, natural)
@@ -132,7 +134,7 @@ def fit_models(
         quality=float(scale.forward(history.quality).max()),
         sigma=float(np.nanmin(goal.cost_scale(history.cost, log=False))),
     )
-    return Models(believed, cost, cost_scale, incumbent, scale.scale, handover)
+    return Models(believed, cost, cost, cost_scale, incumbent, scale, handover)
 
 
 def expected_quality(

@@ -10,7 +10,7 @@ from tradewind.acquisition import Acquisition, Partials
 from tradewind.goals import Goal
 from tradewind.history import History, alike
 from tradewind.strategies.models import Models
-from tradewind.surrogates.surrogate import Differentiable
+from tradewind.surrogates.surrogate import Differentiable, Predictor
 from tradewind.tradeoff import TradeoffRule, per_cost, within_cost
 from tradewind.types import Array, Columns, Normal
 
@@ -35,11 +35,15 @@ class ModelScore:
     columns: Columns
 
     def __call__(self, X: Array) -> Array:
-        quality = self.models.quality.predict(X)
-        cost = None if self.models.cost is None else self.models.cost.predict(X)
-        value = self._worth(quality, cost).value
-        if cost is not None and self.cost_limit is not None:  # what is too dear comes last
-            beyond = cost.mean - self.cost_limit
+        models = self.models
+        quality = models.quality.predict(X)
+        cost = None if models.cost is None else models.cost.predict(X)
+        price = cost
+        if models.price is not models.cost and models.price is not None:
+            price = models.price.predict(X)
+        value = self._priced(self._worth(quality, cost), price).value
+        if price is not None and self.cost_limit is not None:  # what is too dear comes last
+            beyond = price.mean - self.cost_limit
             value = np.where(beyond > 0.0, -1e9 * (1.0 + beyond), value)
         again = np.array([row.tobytes() in self.tried for row in X])
         if len(self.pending):
@@ -47,36 +51,51 @@ class ModelScore:
         return np.where(again, -np.inf, value)
 
     def _worth(self, quality: Normal, cost: Normal | None) -> Partials:
-        worth = self.goal.score(
+        return self.goal.score(
             quality,
             cost,
             incumbent=self.models.incumbent,
             acquisition=self.acquisition,
             rule=self.rule,
-            unit=self.models.unit,
+            unit=self.models.units.scale,
         )
-        if cost is None:
+
+    def _priced(self, worth: Partials, price: Normal | None) -> Partials:
+        if price is None:
             return worth
-        worth = per_cost(worth, cost, self.cost_power)
-        return worth if self.cost_limit is None else within_cost(worth, cost, self.cost_limit)
+        worth = per_cost(worth, price, self.cost_power)
+        return worth if self.cost_limit is None else within_cost(worth, price, self.cost_limit)
 
 
 class SmoothModelScore(ModelScore):
     """The same for models with gradients."""
 
     def gradient(self, X: Array) -> tuple[Array, Array]:
-        assert isinstance(self.models.quality, Differentiable)
-        quality, d_mean, d_std = self.models.quality.predict_gradient(X)
-        if self.models.cost is None:
-            worth = self._worth(quality, None)
-            return worth.value, _along(worth.by_mean, d_mean) + _along(worth.by_std, d_std)
-        assert isinstance(self.models.cost, Differentiable)
-        cost, c_mean, c_std = self.models.cost.predict_gradient(X)
-        worth = self._worth(quality, cost)
+        models = self.models
+        quality, d_mean, d_std = _smooth(models.quality).predict_gradient(X)
+        cost = None if models.cost is None else _smooth(models.cost).predict_gradient(X)
+        worth = self._worth(quality, None if cost is None else cost[0])
         slope = _along(worth.by_mean, d_mean) + _along(worth.by_std, d_std)
-        if worth.by_cost_mean is not None and worth.by_cost_std is not None:
-            slope += _along(worth.by_cost_mean, c_mean) + _along(worth.by_cost_std, c_std)
-        return worth.value, slope
+        if models.price is None:
+            return worth.value, slope
+        if cost is not None:
+            slope += _by_cost(worth, cost)
+        same = cost is not None and models.price is models.cost
+        price = cost if same and cost else _smooth(models.price).predict_gradient(X)
+        zero = np.zeros_like(worth.value)
+        priced = self._priced(Partials(worth.value, zero, zero), price[0])
+        return priced.value, slope + _by_cost(priced, price)
+
+
+def _smooth(model: Predictor) -> Differentiable:
+    assert isinstance(model, Differentiable)
+    return model
+
+
+def _by_cost(worth: Partials, cost: tuple[Normal, Array, Array]) -> Array:
+    if worth.by_cost_mean is None or worth.by_cost_std is None:
+        return np.zeros_like(cost[1])
+    return _along(worth.by_cost_mean, cost[1]) + _along(worth.by_cost_std, cost[2])
 
 
 def _along(by: Array, gradient: Array) -> Array:
@@ -94,13 +113,11 @@ def model_score(
     columns: Columns,
 ) -> ModelScore:
     """The score, with a gradient if all models have one."""
-    smooth = isinstance(models.quality, Differentiable) and (
-        models.cost is None or isinstance(models.cost, Differentiable)
-    )
+    parts = (models.quality, models.cost, models.price)
+    smooth = all(isinstance(part, Differentiable) for part in parts if part is not None)
     kind = SmoothModelScore if smooth else ModelScore
     tried = frozenset(row.tobytes() for row in history.evaluated)
     limit = None
     if history.max_cost is not None and models.scale is not None:
         limit = models.scale.of_natural(history.max_cost)
-    parts = models, goal, acquisition, rule, cost_power
-    return kind(*parts, limit, tried, history.pending, columns)
+    return kind(models, goal, acquisition, rule, cost_power, limit, tried, history.pending, columns)

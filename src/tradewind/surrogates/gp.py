@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -40,7 +40,8 @@ class GaussianProcess:
     how inactive parameters are neutral, and `size_power` is the exponent of the curve along the
     training size, 0 for its logarithm; None takes the size for a parameter like the others
     (kernels.py). At the smallest size, what all configurations fall short of the largest has the
-    log variance `shared_mean`, and what each does for itself `own_mean`."""
+    log variance `shared_mean`, and what each does for itself `own_mean`; `size_length` and its
+    std are those of the log length-scale along the logarithm of the size."""
 
     length_mean: float = 0.0
     length_std: float = 0.5
@@ -52,6 +53,8 @@ class GaussianProcess:
     shared_mean: float = 0.0
     own_mean: float = -2.0
     size_std: float = 1.0
+    size_length: float = 0.8
+    size_length_std: float = 0.7
     max_steps: int = 50
     fit_points: int = 300  # hyper-parameters are fitted to at most so many points, spread evenly
 
@@ -112,6 +115,9 @@ class _Likelihood:
             std += [model.size_std, model.size_std]
         self.prior_mean = np.array([length] * d + mean)
         self.prior_std = np.array([model.length_std] * d + std)
+        if embedding.size is not None:
+            self.prior_mean[embedding.size.column] = model.size_length
+            self.prior_std[embedding.size.column] = model.size_length_std
         self.max_steps = model.max_steps
 
     def maximize(self, start: Array) -> Array:
@@ -168,6 +174,17 @@ class _Likelihood:
         return -value, -gradient
 
 
+class _Cross(NamedTuple):
+    """Rows X (m, d) beside what was seen: their features and ρ, the covariance k with it and the
+    slope of that by r², both (m, n), and V = k W'."""
+
+    features: Array
+    rho: Array | None
+    k: Array
+    slope: Array
+    V: Array
+
+
 @dataclass(frozen=True)
 class GPPredictor:
     """A fitted Gaussian process. `W` is the inverse of the (lower) Cholesky factor of K."""
@@ -218,83 +235,99 @@ class GPPredictor:
         return {"theta": [round(float(x), 6) for x in self.theta]}
 
     def predict(self, X: Array) -> Normal:
-        k, _, _, rho = self._cross(X)
-        return self._marginals(k, k @ self.W.T, rho)
+        return self._marginals(self._cross(X))
 
-    def _cross(self, X: Array) -> tuple[Array, Array, Array, Array | None]:
-        """The covariance with what was seen and its slope by r² (m, n); features and ρ of X."""
+    def _cross(self, X: Array) -> _Cross:
         features, rho = self.embedding(X) * self.roots, self.embedding.shortfall(X)
         k, slope = matern52(squared_distances(features, self.features))
         slope *= self.variances.factor(rho, self.rho)
-        return self.variances.between(k, rho, self.rho), slope, features, rho
+        k = self.variances.between(k, rho, self.rho)
+        return _Cross(features, rho, k, slope, k @ self.W.T)
 
-    def _marginals(self, k: Array, V: Array, rho: Array | None) -> Normal:
-        mean = self.constant + k @ self.alpha
-        variance = self.variances.alone(rho, len(k)) - np.einsum("ij,ij->i", V, V)
-        std = np.sqrt(np.maximum(variance, 1e-10 * self.variances.level))
+    def _marginals(self, at: _Cross) -> Normal:
+        mean, std = self.constant + at.k @ self.alpha, np.sqrt(self._variance(at))
         return self.scale.natural(Normal(mean, std))
 
+    def _variance(self, at: _Cross) -> Array:
+        left = self.variances.alone(at.rho, len(at.V)) - np.einsum("ij,ij->i", at.V, at.V)
+        return np.asarray(np.maximum(left, 1e-10 * self.variances.level))
+
     def predict_gradient(self, X: Array) -> tuple[Normal, Array, Array]:
-        k, slope, features, rho = self._cross(X)
-        V = k @ self.W.T
-        normal = self._marginals(k, V, rho)
+        at = self._cross(X)
+        normal, along = self._marginals(at), self._along(X, at)
         std = normal.std / self.scale.scale
-        along = self._along(X, slope, features)
         d_mean = along(self.alpha[None, :])
-        d_std = -along(V @ self.W) / std[:, None]  # V W is k K⁻¹
+        d_std = -along(at.V @ self.W) / std[:, None]  # V W is k K⁻¹
         return normal, d_mean * self.scale.scale, d_std * self.scale.scale
 
-    def _along(self, X: Array, slope: Array, features: Array) -> Callable[[Array], Array]:
+    def _along(self, X: Array, at: _Cross) -> Callable[[Array], Array]:
         """The gradient by x (m, d) of Σ_n weight_n·k(x, x_n), as a function of weights (m, n)."""
         m = self.embedding.smooth
         inward = self.embedding.slopes(X) * self.roots[:m]
-        difference = features[:, None, :m] - self.features[:, :m]  # (q, n, m)
+        difference = at.features[:, None, :m] - self.features[:, :m]  # (q, n, m)
 
         def gradient(weight: Array) -> Array:
-            by = np.einsum("qn,qnm->qm", 2.0 * slope * weight, difference) * inward
+            by = np.einsum("qn,qnm->qm", 2.0 * at.slope * weight, difference) * inward
             return self.embedding.gather(by, X.shape[1])
 
         return gradient
 
-    def covariance(self, X: Array, Y: Array) -> tuple[Array, Array]:
-        """The posterior covariance of each row of X (m, d) with the same row of Y, which differs
-        from it in the training size alone, (m,), and its gradient by the other columns (m, d)."""
-        assert self.embedding.size is not None and self.rho is not None
-        k, slope, features, rho = self._cross(X)
-        k_other, slope_other, _, other = self._cross(Y)
-        assert rho is not None and other is not None
-        V, U = k @ self.W.T, k_other @ self.W.T
-        v = self.variances
-        prior = v.level + (v.own + v.shared) * rho * other
-        along = self._along(X, np.ones_like(slope), features)
-        gradient = -along(slope * (U @ self.W) + slope_other * (V @ self.W))
-        unit = self.scale.scale**2
-        return (prior - np.einsum("ij,ij->i", V, U)) * unit, gradient * unit
+    def foresee(self, X: Array, Y: Array) -> Normal:
+        """The mean at rows Y (m, d), and the standard deviation by which it will move once rows X
+        have been observed, each for its own. X and Y differ in the training size alone."""
+        x, y = self._cross(X), self._cross(Y)
+        return self._foreseen(y, np.abs(self._covariance(x, y)) / self._spread(x))
 
-    @property
-    def noise(self) -> float:
-        """The learned variance of an observation, in the units of y squared."""
-        return float(np.exp(self.theta[self.embedding.d + 1])) * self.scale.scale**2
+    def foresee_gradient(self, X: Array, Y: Array) -> tuple[Normal, Array, Array]:
+        """`foresee`, and the gradients of mean and std by the columns that X and Y share."""
+        x, y = self._cross(X), self._cross(Y)
+        spread, covariance = self._spread(x), self._covariance(x, y)
+        along_x, along_y = self._along(X, x), self._along(X, y)
+        known = x.V @ self.W
+        d_covariance = -along_x(y.V @ self.W) - along_y(known)
+        d_spread = -along_x(known) / spread[:, None]
+        d_std = d_covariance - (covariance / spread)[:, None] * d_spread
+        d_std *= (np.sign(covariance) * self.scale.scale / spread)[:, None]
+        d_mean = along_y(self.alpha[None, :]) * self.scale.scale
+        return self._foreseen(y, np.abs(covariance) / spread), d_mean, d_std
+
+    def _foreseen(self, at: _Cross, std: Array) -> Normal:
+        least = 1e-5 * np.sqrt(self.variances.level)
+        mean = self.constant + at.k @ self.alpha
+        return self.scale.natural(Normal(mean, np.maximum(std, least)))
+
+    def _covariance(self, x: _Cross, y: _Cross) -> Array:
+        """Of f at rows and at the same rows elsewhere, (m,)."""
+        r2 = np.square(x.features - y.features).sum(axis=1)
+        prior, v = matern52(r2)[0], self.variances
+        both = 0.0 if x.rho is None or y.rho is None else x.rho * y.rho
+        left = np.einsum("ij,ij->i", x.V, y.V)
+        return np.asarray(prior * (v.level + v.own * both) + v.shared * both - left)
+
+    def _spread(self, at: _Cross) -> Array:
+        """The standard deviation of an observation, with its noise."""
+        noise = np.exp(self.theta[self.embedding.d + 1])
+        return np.asarray(np.sqrt(self._variance(at) + noise))
 
     def condition(self, X: Array) -> GPPredictor:
         if not len(X):
             return self
-        k, _, features, rho = self._cross(X)
-        V = k @ self.W.T
-        own = matern52(squared_distances(features, features))[0]
-        S = self.variances.between(own, rho, rho) - V @ V.T
+        at = self._cross(X)
+        own = matern52(squared_distances(at.features, at.features))[0]
+        S = self.variances.between(own, at.rho, at.rho) - at.V @ at.V.T
         S[np.diag_indices(len(X))] += self.variances.level * 1e-6  # believed (almost) exactly
         L, _ = lapack.dpotrf(S, lower=1, clean=1)
         inverse, _ = lapack.dtrtri(L, lower=1)
         n, p = len(self.alpha), len(X)
         W = np.zeros((n + p, n + p))
         W[:n, :n] = self.W
-        W[n:, :n] = -inverse @ (V @ self.W)
+        W[n:, :n] = -inverse @ (at.V @ self.W)
         W[n:, n:] = inverse
+        rho = None if at.rho is None or self.rho is None else np.concatenate([self.rho, at.rho])
         return replace(  # believed at their predicted mean, they do not move the mean anywhere
             self,
-            features=np.vstack([self.features, features]),
-            rho=None if rho is None or self.rho is None else np.concatenate([self.rho, rho]),
+            features=np.vstack([self.features, at.features]),
+            rho=rho,
             alpha=np.concatenate([self.alpha, np.zeros(p)]),
             W=W,
         )

@@ -8,10 +8,11 @@ centre of an arc on which its values lie, equally far from all of them. (Quality
 the first way and cost the second: see docs/decisions.) Every parameter has one length-scale ℓ,
 hence one weight w = ℓ⁻² for all its features: r² = Σ_q w_q (z_q − z'_q)².
 
-The training size is not one of them. More data helps smoothly: with ρ(s) falling from 1 at the
-smallest size to 0 at the largest, y(x, s) = f(x) − ρ(s)·(δ + δ(x)), all three of them Gaussian, so
-the covariance is k·(a + b·ρρ') + v·ρρ'. ρ is a power law, a learning curve; of the logarithm of
-a cost it is the logarithm, because a cost is a power of the size.
+More training data helps smoothly: with ρ(s) falling from 1 at the smallest size to 0 at the
+largest, y(x, s) = f(x, s) − ρ(s)·(δ + δ(x)), all three of them Gaussian, so the covariance is
+k·(a + b·ρρ') + v·ρρ'. ρ is a power law, a learning curve; of the logarithm of a cost it is the
+logarithm, because a cost is a power of the size. What follows no such curve is left to f, for which
+the size is one more feature, its logarithm.
 """
 
 from __future__ import annotations
@@ -31,23 +32,29 @@ _ARC = 2.0  # radians; with radius 1/_ARC, nearby values are as far apart as on 
 @dataclass(frozen=True)
 class SizeCurve:
     """ρ(s) = (s^−p − 1) / (s₁^−p − 1), or its limit log s / log s₁ at p = 0, with s relative to the
-    largest size and s₁ the smallest. `values` are those of the cells of column `column`."""
+    largest size and s₁ the smallest. `values` are those of the cells of column `column`, and
+    `logs` those of the logarithm."""
 
     column: int
     values: Array
+    logs: Array
 
     @classmethod
     def of(cls, columns: Columns, power: float | None) -> SizeCurve | None:
         """None where the size is not to be seen so, or there is but one."""
         if power is None or len(columns.fractions) < 2:
             return None
-        log_size = np.log(np.array(columns.fractions) / columns.fractions[-1])
-        rho = np.expm1(-power * log_size) if power > 0 else -log_size
-        return cls(int(np.flatnonzero(columns.size)[0]), rho / rho[0])
+        logs = -np.log(np.array(columns.fractions) / columns.fractions[-1])
+        rho = np.expm1(power * logs) if power > 0 else logs
+        return cls(int(np.flatnonzero(columns.size)[0]), rho / rho[0], logs / logs[0])
 
     def __call__(self, X: Array) -> Array:
+        return np.asarray(self.values[self.cells(X)])
+
+    def cells(self, X: Array) -> NDArray[np.int64]:
+        """The numbers of the sizes of rows X."""
         cell = (X[:, self.column] * len(self.values)).astype(np.int64)
-        return np.asarray(self.values[np.clip(cell, 0, len(self.values) - 1)])
+        return np.clip(cell, 0, len(self.values) - 1)
 
 
 @dataclass(frozen=True)
@@ -65,12 +72,12 @@ class Embedding:
     @classmethod
     def of(cls, columns: Columns, *, apart: bool, size_power: float | None = None) -> Embedding:
         """With a `size_power`, the training size has a curve of its own."""
-        size = SizeCurve.of(columns, size_power)
         bent = columns.conditional & apart
-        plain = np.flatnonzero(~columns.categorical & ~bent & ~(columns.size & (size is not None)))
+        plain = np.flatnonzero(~columns.categorical & ~bent)
         arcs = np.flatnonzero(~columns.categorical & bent)
         blocks = tuple((int(j), int(columns.cells[j])) for j in np.flatnonzero(columns.categorical))
         owner = np.concatenate([plain, arcs, arcs, *(np.full(k, j) for j, k in blocks)])
+        size = SizeCurve.of(columns, size_power)
         return cls(plain, arcs, blocks, owner.astype(np.int64), columns.d, size)
 
     @property
@@ -83,6 +90,8 @@ class Embedding:
         a, b, m = len(self.plain), len(self.arcs), self.smooth
         Z[:, :a] = X[:, self.plain]
         Z[:, :a][np.isnan(Z[:, :a])] = _CENTRE
+        if self.size is not None:
+            Z[:, self.plain.searchsorted(self.size.column)] = self.size.logs[self.size.cells(X)]
         if b:
             cos, sin = self._arcs(X)
             Z[:, a : a + b], Z[:, a + b : m] = cos / _ARC, sin / _ARC
@@ -101,6 +110,8 @@ class Embedding:
         """The derivatives of the smooth features by their parameters, (n, smooth)."""
         cos, sin = self._arcs(X)
         active = ~np.isnan(X[:, self.plain])
+        if self.size is not None:  # its values are apart: there is nothing between them
+            active[:, self.plain.searchsorted(self.size.column)] = False
         return np.hstack([active.astype(float), -sin, cos])
 
     def _arcs(self, X: Array) -> tuple[Array, Array]:
