@@ -383,14 +383,15 @@ def test_what_a_limit_has_stopped_is_carried_over_again_with_the_next_search() -
 def test_near_a_limit_of_cost_a_carried_trial_that_would_exceed_it_is_not_started() -> None:
     study = create()
     study.optimize(objective, n_trials=6)
-    dear = study.ask()
-    assert dear.expected_cost == pytest.approx(objective(dear)["cost"])  # proportional to the data
-    study.requeue(dear)
-    assert dear.expected_cost is not None
-    study.optimize(objective, max_cost=0.8 * dear.expected_cost)
-    assert not any(t.finished and t.train_size == 1.0 for t in study.trials)
+    best = max(study.trials, key=lambda t: t.value or 0.0)
+    expected = (best.cost or 0.0) / 0.3  # in proportion to the data, as it will be
+    study.optimize(objective, max_cost=0.8 * expected)
+    declined = study.trials[-1]
+    assert (declined.state, declined.started) == (State.ABANDONED, None)
+    assert (declined.params, declined.expected_cost) == (best.params, pytest.approx(expected))
     study.optimize(objective, n_trials=2)
-    assert [t.finished for t in carried(study)].count(True) == 2
+    assert [t.finished for t in carried(study)] == [False, True, True]
+    assert study.trials[-2].cost == pytest.approx(expected)
 
 
 # ---- what users add ----

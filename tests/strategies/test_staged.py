@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -140,9 +140,14 @@ def test_after_these_the_inner_strategy_goes_on_in_the_second_stage() -> None:
 
 
 def test_of_equals_the_first_is_carried_over() -> None:
-    first = small(0.3, 0.3, 0.3, 0.3)
-    assert carried(*first) == (0.0, 1.0)
-    assert carried(*first, Told(0.0, 0.5, 1.0)) == (1.0, 1.0)
+    first = [Told(i / 10, 0.3 if i % 3 else 0.1) for i in range(80)]
+    assert carried(*first, trials=80) == (0.1, 1.0)
+    assert carried(*first, Told(0.1, 0.5, 1.0), trials=80) == (0.2, 1.0)
+
+
+def test_a_configuration_that_was_evaluated_twice_is_one_of_the_best_once() -> None:
+    first = [Told(1.0, 0.4), Told(1.0, 0.5), Told(3.0, 0.3), Told(2.0, 0.1)]
+    assert carried(*first, Told(1.0, 0.5, 1.0)) == (3.0, 1.0)
 
 
 def test_what_is_carried_over_is_trained_with_all_its_parameters() -> None:
@@ -210,6 +215,30 @@ def test_a_carried_trial_is_expected_to_cost_in_proportion_to_its_data() -> None
     assert proposal(staged(), *first, second).expected_cost == pytest.approx(5 * 9.0)
     first = [Told(float(x), x / 10, cost=None) for x in range(4)]
     assert proposal(staged(), *first).expected_cost is None
+
+
+def test_what_would_cost_too_much_is_carried_over_another_time() -> None:
+    first = [Told(float(x), x / 10, cost=3.0) for x in range(4)]
+    second = Told(3.0, 0.5, 1.0, cost=9.0)
+    seen = history(*first, second)
+
+    def limited(limit: float, seen: History) -> Proposal:
+        rng = proposal_rng(0, 5)
+        return staged().propose(SPACE, QUALITY, replace(seen, max_cost=limit), rng=rng)
+
+    assert limited(9.5, seen).params["x"] == 2.0
+    assert limited(8.5, seen).origin is Origin.MODEL
+    # as long as there is nothing to go by, it is better than anything drawn at random
+    assert limited(8.5, history(*first)).params["x"] == 3.0
+
+
+def test_what_is_carried_over_a_stage_is_expected_to_cost_so_much_more() -> None:
+    strategy = staged(fractions=(0.1, 0.3, 1.0), trials=(4, 2, 4))
+    first = [Told(float(x), x / 10, 0.1, cost=3.0) for x in range(4)]
+    both_run = [Told(3.0, None, 0.3), Told(2.0, None, 0.3)]
+    made = proposal(strategy, *first, *both_run)
+    assert (made.params["x"], made.train_size) == (3.0, 1.0)
+    assert made.expected_cost == pytest.approx(30.0)
 
 
 # ---- while others run ----
@@ -377,6 +406,11 @@ def test_a_number_of_the_users_own_is_carried_over_once(x: float) -> None:
     assert twice[1].params != twice[0].params
     study.abandon(twice[0])
     assert study.ask().params == twice[0].params
+
+
+def test_a_number_of_the_users_own_that_was_given_for_all_data_is_not_carried_over() -> None:
+    given = [Told(1 / 3, 0.9, 0.3), Told(1 / 3, 0.9, 1.0)]
+    assert carried(*given, *small(0.1, 0.2, 0.3)) == (2.0, 1.0)
 
 
 # ---- what the inner strategy sees ----
@@ -554,6 +588,9 @@ def test_a_search_in_a_finite_space_goes_through_all_stages() -> None:
     study = tw.create_study(space, strategy=strategy, seed=0)
     study.optimize(lambda trial: float(trial.params["flag"] is True), n_trials=20)
     assert [t.train_size for t in study.trials] == [0.2] * 6 + [0.5] * 6 + [1.0] * 8
+    origins = [t.origin for t in study.trials[6:12]]
+    assert origins == [Origin.CARRIED] * 3 + [Origin.MODEL] * 3
+    assert len({tuple(t.params.items()) for t in study.trials[6:9]}) == 3
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
@@ -625,6 +662,11 @@ def test_as_long_as_the_growth_is_unknown_cost_is_in_proportion_to_the_data() ->
     assert reference(*free, Told(3.0, 0.1, 1.0, cost=7.0)) == 7.0
 
 
+def test_by_what_factor_cost_grows_is_seen_in_the_carried_trials_alone() -> None:
+    again = [Told(0.0, 0.1, 1.0, cost=1000.0), Told(1.0, 0.1, 1.0, cost=1000.0)]
+    assert reference(*FIRST, Told(3.0, 0.1, 1.0, cost=8.0), *again) == 8.0
+
+
 def test_the_reference_grows_from_stage_to_stage() -> None:
     strategy = staged(fractions=(0.1, 0.3, 1.0), trials=(4, 2, 4), carried=1)
     first = [Told(float(x), 0.9 * x, 0.1, cost=4.0 - x) for x in range(4)]
@@ -649,6 +691,11 @@ def test_costs_may_be_as_large_as_numbers_go(costs: tuple[float, float]) -> None
     found = reference(*first, Told(3.0, 0.5, 1.0, cost=costs[1]))
     assert found is not None
     assert 0.0 < found <= 1e300
+
+
+def test_what_cost_nothing_grows_to_nothing() -> None:
+    first = [Told(float(x), 0.9 * x, cost=1e-300 * (x == 3)) for x in range(4)]
+    assert reference(*first, Told(3.0, 0.5, 1.0, cost=1e300)) == 1e300
 
 
 def test_the_inner_strategy_goes_on_towards_the_goal_of_its_stage() -> None:

@@ -83,16 +83,27 @@ class Bayes:
         if goal.open and not self.largest_reference:
             design = replace(design, size=max(design.size, self.reference_points))
         if len(history.evaluated) < design.size and not history.staged:
-            return _proposal(space, design.point(space, history, rng), Origin.DESIGN)
+            return _proposal(space, self._designed(design, space, history, rng), Origin.DESIGN)
         if not len(history.X):  # nothing but failures, or all still running
             return _proposal(space, fresh_point(space, history, rng), Origin.DESIGN)
         goal = self.settle(goal, history)
         models = self._models(space, goal, history, rng)
-        acquisition = self.acquisition.at(history.number, pending=len(history.pending), rng=rng)
+        row = self._row(space, goal, history, models, rng)
+        return _proposal(space, row, Origin.MODEL, models.handover, models.median_price(row))
+
+    def _row(
+        self,
+        space: Space,
+        goal: Goal,
+        history: History,
+        models: Models,
+        rng: np.random.Generator,
+    ) -> Array:
+        """The row (d,) that is most worth trying."""
         score = model_score(
             models,
             goal,
-            acquisition,
+            self.acquisition.at(history.number, pending=len(history.pending), rng=rng),
             self.rule,
             cost_power=self.cost_power,
             history=history,
@@ -102,7 +113,13 @@ class Bayes:
         row = self.maximizer.maximize(score, space, start=start, rng=rng)
         if not np.isfinite(score(row[None, :])[0]):  # every row in reach has been tried
             row = fresh_point(space, history, rng)
-        return _proposal(space, row, Origin.MODEL, models.handover, models.median_price(row))
+        return row
+
+    def _designed(
+        self, design: Design, space: Space, history: History, rng: np.random.Generator
+    ) -> Array:
+        """The next row (d,) of the initial design."""
+        return design.point(space, history, rng)
 
     def _models(
         self, space: Space, goal: Goal, history: History, rng: np.random.Generator

@@ -18,9 +18,10 @@ from tradewind.goals import Goal, best_of
 from tradewind.history import History, proposal_rng
 from tradewind.space import Space
 from tradewind.strategies.bayes import Bayes
+from tradewind.strategies.design import Design
 from tradewind.strategies.models import Models, Output
 from tradewind.surrogates.gp import GaussianProcess, GPPredictor
-from tradewind.surrogates.surrogate import Predictor, Surrogate
+from tradewind.surrogates.surrogate import Differentiable, Predictor, Surrogate
 from tradewind.tradeoff import Incumbent
 from tradewind.types import Array, Columns, Mask, Normal, Prediction
 
@@ -44,8 +45,11 @@ class MultiFidelity(Bayes):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.surrogate, GaussianProcess) or self.output is Output.LOG_ERROR:
-            raise TypeError("MultiFidelity needs a GaussianProcess, on quality in natural units")
+        models = (self.surrogate, self.cost_surrogate or self.surrogate)
+        if not all(isinstance(model, GaussianProcess) for model in models):
+            raise TypeError(f"MultiFidelity needs Gaussian processes, but got {models}")
+        if self.output is Output.LOG_ERROR:
+            raise TypeError("MultiFidelity models quality in natural units, not as a log error")
 
     def suits(self, space: Space) -> None:
         if len(space.columns.fractions) < 2:
@@ -64,6 +68,17 @@ class MultiFidelity(Bayes):
             goal = super().settle(goal, history.take(np.flatnonzero(self.eligible(history))))
         return super().settle(goal, history)
 
+    def _designed(
+        self, design: Design, space: Space, history: History, rng: np.random.Generator
+    ) -> Array:
+        """The smallest size, the largest, the next to smallest, the next to largest and so on: the
+        first result is cheap, and the second says what a full one costs."""
+        row = super()._designed(design, space, history, rng)[None, :]
+        sizes = Sizes.of(space.columns)
+        pair, second = divmod(history.designed % sizes.count, 2)
+        cell = sizes.count - 1 - pair if second else pair
+        return np.asarray(sizes.at(row, cell)[0])
+
     def _models(
         self, space: Space, goal: Goal, history: History, rng: np.random.Generator
     ) -> Models:
@@ -75,30 +90,66 @@ class MultiFidelity(Bayes):
         seen = replace(
             models,
             quality=AtFullSize(models.quality, full),
-            cost=None if models.cost is None else _CostAtFullSize(models.cost, full),
+            cost=None if models.cost is None else CostAtFullSize(models.cost, full),
         )
         best = float(np.nanmax(_utility(seen, goal, history, quality)))
         return replace(seen, incumbent=Incumbent(best, float(quality.max()), 0.0))
 
+    def _row(
+        self,
+        space: Space,
+        goal: Goal,
+        history: History,
+        models: Models,
+        rng: np.random.Generator,
+    ) -> Array:
+        sizes = Sizes.of(space.columns)
+        if not self._due(space, goal, history, models):
+            return super()._row(space, goal, history, models, rng)
+        assert isinstance(models.quality, AtFullSize)
+        assert models.price is not None
+        run_there = replace(
+            models,
+            quality=replace(models.quality, run_there=True),
+            price=CostAtFullSize(models.price, sizes),
+        )
+        row = super()._row(space, goal, history, run_there, rng)
+        return np.asarray(sizes.largest(row[None, :])[0])
+
+    def _due(self, space: Space, goal: Goal, history: History, models: Models) -> bool:
+        """Whether smaller runs have cost so much that it is time for a full one: as much as all
+        full ones, and the next. A model that sees no full runs would never learn that it errs."""
+        price = models.median_price(self._starts(space, goal, history, models)[-1])
+        if price is None:
+            return False
+        full, cost = space.columns.fractions[-1], np.nan_to_num(history.cost)
+        large = history.sizes.finished == full
+        running = np.count_nonzero(history.sizes.pending == full)
+        return bool(cost[~large].sum() > cost[large].sum() + price * (1 + running))
+
     def _starts(self, space: Space, goal: Goal, history: History, models: Models) -> Array:
-        full = Sizes.of(space.columns)
-        rows = full.largest(history.X)
-        order = np.argsort(-_utility(models, goal, history, models.quality.predict(rows).mean))
+        sizes = Sizes.of(space.columns)
+        rows = sizes.largest(history.X)
+        worth = _utility(models, goal, history, models.quality.predict(rows).mean)
+        order = np.argsort(-worth, kind="stable")
         _, first = np.unique(np.nan_to_num(rows[order], nan=-1.0), axis=0, return_index=True)
-        chosen = rows[order[np.sort(first)[:_STARTS]]]
-        return np.vstack([full.at(chosen, cell) for cell in range(full.count)])
+        chosen = rows[order[np.sort(first)[:_STARTS]]][::-1]
+        return np.vstack([sizes.at(chosen, cell) for cell in range(sizes.count)])
 
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
+        """What is best if it turns out a standard deviation worse than expected: what was run at
+        full size need not fear that."""
         goal = self.settle(goal, history)
         rng = proposal_rng(history.seed, history.number)
         models = self._models(space, goal, replace(history, pending=history.pending[:0]), rng)
         full = Sizes.of(space.columns)
         rows = full.largest(history.X)
-        quality = models.quality.predict(rows).mean
-        index = best_of(_utility(models, goal, history, quality))
+        assert isinstance(models.quality, AtFullSize)
+        quality = models.quality.inner.predict(rows)
+        index = best_of(_utility(models, goal, history, quality.mean - quality.std))
         return Prediction(
             index,
-            float(models.units.inverse(quality[index])),
+            float(models.units.inverse(quality.mean)[index]),
             models.median_price(rows[index]),
             space.columns.fractions[-1],
         )
@@ -138,28 +189,32 @@ class Sizes:
 @dataclass(frozen=True)
 class AtFullSize:
     """What a model says about rows at full size: the mean that it expects there, and how far that
-    will move once the rows have been run as they are. At full size this is its own uncertainty, at
-    a smaller one the part of it that goes away."""
+    will move once the rows have been run as they are, or at full size if they are to be
+    `run_there`. For a full run this is its own uncertainty, for a smaller one the part of it that
+    goes away."""
 
     inner: GPPredictor
     sizes: Sizes
+    run_there: bool = False
 
     @property
     def handover(self) -> Mapping[str, Any]:
         return self.inner.handover
 
     def predict(self, X: Array) -> Normal:
-        return self.inner.foresee(X, self.sizes.largest(X))
+        full = self.sizes.largest(X)
+        return self.inner.foresee(full if self.run_there else X, full)
 
     def predict_gradient(self, X: Array) -> tuple[Normal, Array, Array]:
-        return self.inner.foresee_gradient(X, self.sizes.largest(X))
+        full = self.sizes.largest(X)
+        return self.inner.foresee_gradient(full if self.run_there else X, full)
 
     def condition(self, X: Array) -> AtFullSize:
         return replace(self, inner=self.inner.condition(X))
 
 
 @dataclass(frozen=True)
-class _CostAtFullSize:
+class CostAtFullSize:
     """What a model of costs says about rows at full size."""
 
     inner: Predictor
@@ -172,5 +227,9 @@ class _CostAtFullSize:
     def predict(self, X: Array) -> Normal:
         return self.inner.predict(self.sizes.largest(X))
 
-    def condition(self, X: Array) -> _CostAtFullSize:
+    def predict_gradient(self, X: Array) -> tuple[Normal, Array, Array]:
+        assert isinstance(self.inner, Differentiable)
+        return self.inner.predict_gradient(self.sizes.largest(X))
+
+    def condition(self, X: Array) -> CostAtFullSize:
         return replace(self, inner=self.inner.condition(X))

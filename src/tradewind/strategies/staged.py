@@ -41,9 +41,9 @@ class Staged:
 
     Nobody waits for the end of a stage: when all of its trials have been started, the best so far
     are carried over, more of them as long as the next stage has no result to go by, and what
-    finishes later among the best is added. Failed trials count, abandoned ones do not, unless there
-    are as many of them as the stage has trials. Trials with any other fraction belong to no stage:
-    nothing is learned from them, and they win only as long as no stage has a result."""
+    finishes later among the best is added. Failed trials count; abandoned ones do not, up to as
+    many as the stage has trials. Trials with any other fraction belong to no stage: nothing is
+    learned from them, and they win only as long as no stage has a result."""
 
     inner: Strategy = field(default_factory=Bayes)
     fractions: tuple[float, ...] = (0.3, 1.0)
@@ -153,7 +153,9 @@ class Staged:
                 config = space.decode(row[None, :])[0]
                 # a user's own numbers are rounded when they are decoded: it may be there as either
                 forms = {row.tobytes(), space.encode([config])[0].tobytes()}
-                if not forms & tried and sum(given_up[form] for form in forms) < _ATTEMPTS:
+                too_dear = not blind and here.max_cost is not None and cost > here.max_cost
+                again = bool(forms & tried) or sum(given_up[f] for f in forms) >= _ATTEMPTS
+                if not again and not too_dear:
                     expected = cost if math.isfinite(cost) else None
                     return Proposal(config, Origin.CARRIED, expected_cost=expected)
             if not blind:
@@ -175,11 +177,14 @@ class _Stage:
 
     @cached_property
     def ranking(self) -> NDArray[np.intp]:
-        """The finished trials of the stage (indices), best first."""
+        """The finished trials of the stage (indices), best first, one for each configuration."""
         utility = self.seen.quality
         if not self.goal.open:  # else no trial has a cost
             utility = self.goal.utility(utility, self.seen.cost)
-        return np.argsort(-utility, kind="stable")  # an unknown utility comes last
+        first: dict[bytes, int] = {}
+        for i in np.argsort(-utility, kind="stable").tolist():  # an unknown utility comes last
+            first.setdefault(self.seen.X[i].tobytes(), i)
+        return np.array(list(first.values()), dtype=np.intp)
 
 
 def _growth(before: History, stage: History, *, default: float) -> float:
@@ -197,7 +202,7 @@ def _growth(before: History, stage: History, *, default: float) -> float:
 def _joined(before: History, growth: float, stage: History) -> History:
     """The stage with the finished trials of those before, at what they would cost in it."""
     with np.errstate(over="ignore"):
-        earlier = replace(before, cost=np.minimum(before.cost * growth, 1e300))
+        earlier = replace(before, cost=before.cost * growth)
     arrays: dict[str, Any] = {
         name: np.concatenate([getattr(earlier, name), getattr(stage, name)])
         for name in ("X", "quality", "cost", "noise", "initial")

@@ -274,9 +274,10 @@ class GPPredictor:
 
     def foresee(self, X: Array, Y: Array) -> Normal:
         """The mean at rows Y (m, d), and the standard deviation by which it will move once rows X
-        have been observed, each for its own. X and Y differ in the training size alone."""
+        have been observed, each for its own. X and Y differ in the training size alone; that a
+        better result could be bad news is not believed."""
         x, y = self._cross(X), self._cross(Y)
-        return self._foreseen(y, np.abs(self._covariance(x, y)) / self._spread(x))
+        return self._foreseen(y, self._covariance(x, y) / self._spread(x))
 
     def foresee_gradient(self, X: Array, Y: Array) -> tuple[Normal, Array, Array]:
         """`foresee`, and the gradients of mean and std by the columns that X and Y share."""
@@ -287,9 +288,9 @@ class GPPredictor:
         d_covariance = -along_x(y.V @ self.W) - along_y(known)
         d_spread = -along_x(known) / spread[:, None]
         d_std = d_covariance - (covariance / spread)[:, None] * d_spread
-        d_std *= (np.sign(covariance) * self.scale.scale / spread)[:, None]
+        d_std *= (self.scale.scale / spread)[:, None]
         d_mean = along_y(self.alpha[None, :]) * self.scale.scale
-        return self._foreseen(y, np.abs(covariance) / spread), d_mean, d_std
+        return self._foreseen(y, covariance / spread), d_mean, d_std
 
     def _foreseen(self, at: _Cross, std: Array) -> Normal:
         least = 1e-5 * np.sqrt(self.variances.level)
