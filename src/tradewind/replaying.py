@@ -67,7 +67,7 @@ def replay(study: Study) -> Replay:
     events = driver.log.read(0)
     assert isinstance(events[0], Created)
     record = Record.of(events[0])
-    queue = dict(enumerate(e.params for e in events if isinstance(e, Enqueued)))
+    queue = dict(enumerate(e for e in events if isinstance(e, Enqueued)))
     taken = {
         e.number: e.enqueued for e in events if isinstance(e, Claimed) and e.enqueued is not None
     }
@@ -76,31 +76,34 @@ def replay(study: Study) -> Replay:
     for event in sorted(made, key=lambda e: (e.seen, e.number)):
         if event.origin is Origin.ADDED:
             continue
+        derived: Enqueued | Proposed
         if event.origin is Origin.ENQUEUED:
-            derived: Mapping[str, Value] = queue.get(taken.get(event.number, -1), {})
+            derived = queue.get(taken.get(event.number, -1), Enqueued({}))
         else:
             derived = _derived(study, record, events, event)
-        verdict = _compared(driver.space, event.params, derived)
-        replayed.append(Replayed(event.number, verdict, event.params, derived))
+        verdict = _compared(driver.space, event, derived)
+        replayed.append(Replayed(event.number, verdict, event.params, derived.params))
     return Replay(tuple(sorted(replayed, key=lambda r: r.number)))
 
 
-def _derived(study: Study, record: Record, events: Any, event: Proposed) -> Mapping[str, Value]:
+def _derived(study: Study, record: Record, events: Any, event: Proposed) -> Proposed:
     """What the log up to `event.seen` implies; `record` is read on to there."""
     seen: list[Event] = list(events[record.position : event.seen])
     record.apply(seen)
     goal = study._driver.goal if blueprint.given_again(record.goal) else blueprint.read(record.goal)
     own = blueprint.given_again(record.strategy)
     strategy = study.strategy if own else blueprint.read(record.strategy)
-    return derive(record, event.number, goal, strategy, max_cost=event.max_cost).params
+    return derive(record, event.number, goal, strategy, max_cost=event.max_cost)
 
 
-def _compared(space: Space, recorded: Mapping[str, Value], derived: Mapping[str, Value]) -> Verdict:
-    if recorded == derived:
-        return Verdict.IDENTICAL
-    if recorded.keys() != derived.keys():
+def _compared(space: Space, recorded: Proposed, derived: Proposed | Enqueued) -> Verdict:
+    if recorded.train_size != derived.train_size:
         return Verdict.DIFFERENT
-    first, second = space.encode([recorded, derived])
+    if recorded.params == derived.params:
+        return Verdict.IDENTICAL
+    if recorded.params.keys() != derived.params.keys():
+        return Verdict.DIFFERENT
+    first, second = space.encode([recorded.params, derived.params])
     if np.nanmax(np.abs(first - second), initial=0.0) <= _CLOSE:
         return Verdict.CLOSE
     return Verdict.DIFFERENT

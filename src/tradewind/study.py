@@ -36,7 +36,7 @@ from tradewind.runners.run import Failure, Objective, outcome
 from tradewind.runners.runner import Runner, TrialLimits
 from tradewind.runners.serial import SerialRunner
 from tradewind.strategies.strategy import Strategy, eligible
-from tradewind.types import Outcome, State, Trial, Value
+from tradewind.types import Mask, Outcome, State, Trial, Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -305,12 +305,14 @@ class Study:
         if check.goal(goal).needs_cost and not np.isfinite(history.cost).any():
             raise NothingFinished(f"{goal} needs costs, but no finished trial has one")
         utility = self._settled(goal, history).utility(history.quality, history.cost)
-        return finished[best_of(np.where(eligible(self.strategy, history), utility, np.nan))]
+        may_win = eligible(self.strategy, history) & ~_raced(finished)
+        return finished[best_of(np.where(may_win, utility, np.nan))]
 
     def frontier(self) -> list[Trial]:
         """The efficient trials, cheapest first: none of the others is both better and cheaper."""
         finished, history = self._finished()
-        return [finished[i] for i in efficient(history.quality, history.cost)]
+        known = np.where(_raced(finished), np.nan, history.cost)
+        return [finished[i] for i in efficient(history.quality, known)]
 
     def recommend(self) -> Recommendation:
         """What to train, by the model where it knows more than the best single result."""
@@ -358,6 +360,11 @@ class Study:
         if given is not None:
             goal = goal.settle(np.array([given]))
         return self.strategy.settle(goal, history)
+
+
+def _raced(trials: list[Trial]) -> Mask:
+    """Which trials did not go through all folds: what is known of them is estimated."""
+    return np.array([trial.raced for trial in trials])
 
 
 class _Watch:

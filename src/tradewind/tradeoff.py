@@ -121,17 +121,18 @@ class Published:
 
 
 def per_cost(worth: Partials, cost: Normal, power: float) -> Partials:
-    """A log score divided by cost^power, at the median of the cost: log(score) − power·E[log c].
+    """A log score divided by the power of what the trial is expected to cost, E[c]^power.
 
-    (The mean of c^−power would reward costs for being uncertain.)"""
+    (The mean of c^−power would reward costs for being uncertain, and their median would not mind:
+    one trial in a corner where the cost is guessed can take as long as all the others.)"""
     if power == 0.0:
         return worth
     zero = np.zeros_like(worth.value)
     return replace(
         worth,
-        value=worth.value - power * cost.mean,
+        value=worth.value - power * (cost.mean + 0.5 * np.square(cost.std)),
         by_cost_mean=(zero if worth.by_cost_mean is None else worth.by_cost_mean) - power,
-        by_cost_std=zero if worth.by_cost_std is None else worth.by_cost_std,
+        by_cost_std=(zero if worth.by_cost_std is None else worth.by_cost_std) - power * cost.std,
     )
 
 

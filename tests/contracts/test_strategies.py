@@ -1,4 +1,4 @@
-"""What every strategy must do; a new one is one more line in STRATEGIES."""
+"""What every strategy must do; a new one is one more line in STRATEGIES, or in SIZED."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tradewind import recipes
 from tradewind.history import proposal_rng
 from tradewind.maximizers.evolution import MIES
 from tradewind.record import Record
-from tradewind.strategies import Bayes, Design, RandomSearch, Strategy
+from tradewind.strategies import Bayes, Design, MultiFidelity, RandomSearch, Strategy
 from tradewind.types import Outcome, State, Trial
 
 STRATEGIES: dict[str, Strategy] = {
@@ -30,6 +30,7 @@ STRATEGIES: dict[str, Strategy] = {
         loss="identity", trees=5, maximizer=MIES(generations=10)
     ),
 }
+SIZED: dict[str, Strategy] = {"multifidelity": MultiFidelity()}  # for spaces with sizes
 QUALITY, TRADEOFF = tw.Quality(), tw.Tradeoff(alpha=0.3)
 GOALS = {"quality": QUALITY, "tradeoff": TRADEOFF}
 
@@ -55,8 +56,14 @@ SMALL = tw.Space(  # 2 + 3 * 2 = 8 configurations
 Answer = Callable[[int, Trial], tuple[float, float] | None]  # value and cost; None is a failure
 
 
-@pytest.fixture(params=STRATEGIES)
+@pytest.fixture(params=[*STRATEGIES, *SIZED])
 def strategy(request: pytest.FixtureRequest) -> Strategy:
+    return {**STRATEGIES, **SIZED}[request.param]
+
+
+@pytest.fixture(params=STRATEGIES)
+def general(request: pytest.FixtureRequest) -> Strategy:
+    """A strategy for any space, in which what is recommended has been run."""
     return STRATEGIES[request.param]
 
 
@@ -147,19 +154,19 @@ def test_the_order_in_which_trials_end_does_not_matter(strategy: Strategy, goal:
 
 
 def test_a_finite_space_is_searched_through_before_anything_repeats(
-    strategy: Strategy, goal: Any
+    general: Strategy, goal: Any
 ) -> None:
-    study = play(strategy, lambda i, t: (float(i % 3), 1.0 + i), 8, space=SMALL, goal=goal)
+    study = play(general, lambda i, t: (float(i % 3), 1.0 + i), 8, space=SMALL, goal=goal)
     assert all_different(study)
 
 
-def test_an_exhausted_space_repeats_what_was_tried_least(strategy: Strategy, goal: Any) -> None:
-    study = play(strategy, lambda i, t: (float(i % 3), 1.0 + i), 20, space=SMALL, goal=goal)
+def test_an_exhausted_space_repeats_what_was_tried_least(general: Strategy, goal: Any) -> None:
+    study = play(general, lambda i, t: (float(i % 3), 1.0 + i), 20, space=SMALL, goal=goal)
     assert sorted(Counter(configs(study)).values()) == [2] * 4 + [3] * 4
 
 
-def test_failed_and_running_trials_count_as_tried(strategy: Strategy) -> None:
-    study = tw.create_study(SMALL, strategy=strategy, seed=0)
+def test_failed_and_running_trials_count_as_tried(general: Strategy) -> None:
+    study = tw.create_study(SMALL, strategy=general, seed=0)
     for i in range(8):
         trial = study.ask()
         if i % 3 == 0:
@@ -169,8 +176,8 @@ def test_failed_and_running_trials_count_as_tried(strategy: Strategy) -> None:
     assert all_different(study)
 
 
-def test_added_and_enqueued_points_are_not_proposed_again(strategy: Strategy) -> None:
-    study = tw.create_study(SMALL, strategy=strategy, seed=0)
+def test_added_and_enqueued_points_are_not_proposed_again(general: Strategy) -> None:
+    study = tw.create_study(SMALL, strategy=general, seed=0)
     study.add({"kernel": "linear", "flag": True}, value=1.0, cost=1.0)
     study.enqueue({"kernel": "linear", "flag": False})
     for _ in range(7):
@@ -229,15 +236,15 @@ def test_every_proposal_is_a_configuration_of_the_space(
     ],
     ids=repr,
 )
-def test_a_space_of_one_parameter_can_be_searched(strategy: Strategy, parameter: Any) -> None:
+def test_a_space_of_one_parameter_can_be_searched(general: Strategy, parameter: Any) -> None:
     space = tw.Space({"only": parameter})
-    study = play(strategy, lambda i, t: (float(i % 3), 1.0 + i), 7, space=space)
+    study = play(general, lambda i, t: (float(i % 3), 1.0 + i), 7, space=space)
     assert len(set(configs(study))) == min(7, parameter.cells or 7)
 
 
-def test_a_space_of_one_configuration_can_be_searched(strategy: Strategy, goal: Any) -> None:
+def test_a_space_of_one_configuration_can_be_searched(general: Strategy, goal: Any) -> None:
     space = tw.Space({"only": tw.Categorical(["this"])})
-    study = play(strategy, lambda i, t: (float(i), 1.0), 7, space=space, goal=goal)
+    study = play(general, lambda i, t: (float(i), 1.0), 7, space=space, goal=goal)
     assert set(configs(study)) == {(("only", "this"),)}
 
 
@@ -248,8 +255,8 @@ def test_when_everything_fails_new_points_are_tried(strategy: Strategy, goal: An
     assert all_different(play(strategy, lambda i, t: None, 8, goal=goal))
 
 
-def test_one_success_among_failures_is_enough_to_go_on(strategy: Strategy, goal: Any) -> None:
-    study = play(strategy, lambda i, t: (1.0, 2.0) if i == 4 else None, 8, goal=goal)
+def test_one_success_among_failures_is_enough_to_go_on(general: Strategy, goal: Any) -> None:
+    study = play(general, lambda i, t: (1.0, 2.0) if i == 4 else None, 8, goal=goal)
     assert all_different(study)
     assert study.best.number == study.recommend().trial.number == 4  # type: ignore[union-attr]
 
@@ -288,8 +295,8 @@ def test_odd_outcomes_do_not_stop_the_search(strategy: Strategy, goal: Any, answ
 # ---- recommending ----
 
 
-def test_what_is_recommended_has_finished(strategy: Strategy, goal: Any) -> None:
-    study = play(strategy, lambda i, t: smooth(i, t) if i % 2 else None, 6, goal=goal)
+def test_what_is_recommended_has_finished(general: Strategy, goal: Any) -> None:
+    study = play(general, lambda i, t: smooth(i, t) if i % 2 else None, 6, goal=goal)
     advice = study.recommend()
     assert advice.trial in study.trials
     assert advice.trial is not None

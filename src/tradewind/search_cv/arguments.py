@@ -1,0 +1,136 @@
+"""The arguments of a search, checked when it is fitted, as scikit-learn's convention has it."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from tradewind import arguments as check
+from tradewind.goals import Goal, Quality
+from tradewind.space import Space, TrainSize
+from tradewind.space.distributions import Translation, translate, unused
+from tradewind.strategies.fidelity import MultiFidelity
+from tradewind.strategies.staged import Staged
+from tradewind.strategies.strategy import Strategy
+
+_CARRIED = 3  # from stage to stage, as in W15
+
+
+def check_all(search: Any) -> None:
+    """Everything whose type can be told at once; the rest is checked where it is used."""
+    if not callable(getattr(search.estimator, "fit", None)) or isinstance(search.estimator, type):
+        raise TypeError(f"estimator must be an estimator, but got {search.estimator!r}")
+    if search.n_iter is None:
+        if search.timeout is None and search.max_cost is None:
+            raise ValueError("a search needs an end: give n_iter, timeout or max_cost")
+    elif not _is_whole(search.n_iter) or search.n_iter < 1:
+        raise ValueError(f"n_iter must be a whole number ≥ 1, but got {search.n_iter!r}")
+    if search.n_jobs is not None and not _is_whole(search.n_jobs):
+        raise TypeError(f"n_jobs must be a whole number or None, but got {search.n_jobs!r}")
+    if not isinstance(search.refit, (bool, np.bool_, str)) and not callable(search.refit):
+        raise TypeError(
+            f"refit must be True, False, the name of a metric or a function, but got "
+            f"{search.refit!r}"
+        )
+    if not isinstance(search.verbose, (numbers.Integral, np.bool_)) or search.verbose < 0:
+        raise ValueError(f"verbose must be a whole number ≥ 0, but got {search.verbose!r}")
+    if not isinstance(search.return_train_score, (bool, np.bool_)):
+        given = search.return_train_score
+        raise TypeError(f"return_train_score must be True or False, but got {given!r}")
+    _check_error_score(search.error_score)
+    _check_scoring(search.scoring)
+    if search.racing is not None and not _is_between(search.racing, 0, 1):
+        raise ValueError(f"racing must be in (0, 1) or None, but got {search.racing!r}")
+    check.limit("timeout", search.timeout)
+    check.limit("max_cost", search.max_cost)
+    if search.name is not None and not isinstance(search.name, str):
+        raise TypeError(f"name must be a text or None, but got {search.name!r}")
+
+
+def _check_error_score(given: Any) -> None:
+    number = isinstance(given, numbers.Real) and not isinstance(given, (bool, np.bool_))
+    if not number and not (isinstance(given, str) and given == "raise"):
+        raise ValueError(f"error_score must be 'raise' or a number, but got {given!r}")
+
+
+def _check_scoring(given: Any) -> None:
+    if given is None or isinstance(given, (str, list, tuple, Mapping)) or callable(given):
+        return
+    raise TypeError(
+        "scoring must be the name of a metric, a function, several of them in a list, tuple or "
+        f"dict, or None, but got {given!r}"
+    )
+
+
+def _is_whole(given: Any) -> bool:
+    return isinstance(given, numbers.Integral) and not isinstance(given, bool)
+
+
+def _is_between(given: Any, low: float, high: float) -> bool:
+    number = isinstance(given, numbers.Real) and not isinstance(given, bool)
+    return number and low < float(given) < high
+
+
+def goal_of(search: Any) -> Goal:
+    return Quality() if search.goal is None else check.goal(search.goal)
+
+
+def seed_of(random_state: Any) -> int | None:
+    """The seed of the study; None lets it draw one."""
+    if random_state is None or isinstance(random_state, numbers.Integral):
+        return None if random_state is None else check.seed(int(random_state))
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def space_of(search: Any) -> Translation:
+    """What is searched: the space, with the training size where that is to be chosen, too."""
+    translation = translate(search.space)
+    if search.train_sizes is None:
+        return translation
+    space = translation.space
+    if search.stages is not None:
+        raise ValueError(
+            "train_sizes and stages both say how much data to train with: give one of them"
+        )
+    if space.size_name is not None:
+        raise ValueError(
+            f"the space has the training size {space.size_name!r} already: leave it out, or "
+            "train_sizes"
+        )
+    sizes = search.train_sizes
+    if isinstance(sizes, (str, bytes)) or not isinstance(sizes, Iterable):
+        raise TypeError(f"train_sizes must be a list of fractions, but got {sizes!r}")
+    size = {unused("train_size", space): TrainSize(sizes)}
+    return translation.within(Space({**space, **size}, forbid=space.forbid))
+
+
+def strategy_of(search: Any, goal: Goal, space: Space) -> Strategy:
+    """Who proposes. Without costs to weigh, small training sizes are there to learn from."""
+    by = search.strategy
+    if isinstance(search.stages, Staged):
+        if by != "auto":
+            raise ValueError(f"stages have a strategy of their own, but got strategy={by!r}, too")
+        return search.stages
+    if search.stages is not None:
+        return _staged(search.stages, search.n_iter, check.strategy(by))
+    if by == "auto" and len(space.columns.fractions) > 1 and isinstance(goal, Quality):
+        return MultiFidelity()
+    return check.strategy(by)
+
+
+def _staged(stages: Any, n_iter: int | None, inner: Strategy) -> Staged:
+    if isinstance(stages, (str, bytes)) or not isinstance(stages, Iterable):
+        raise TypeError(f"stages must be a list of fractions or a Staged, but got {stages!r}")
+    fractions = tuple(stages)
+    if n_iter is None:
+        raise ValueError("stages share n_iter: give one, or a Staged with trials for each stage")
+    each = n_iter // max(len(fractions), 1)
+    if each < 1:
+        raise ValueError(
+            f"n_iter must allow for a trial in each of {len(fractions)} stages, but got {n_iter}"
+        )
+    return Staged(inner, fractions, trials=each, carried=min(_CARRIED, each))

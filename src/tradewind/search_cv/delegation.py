@@ -1,0 +1,109 @@
+"""What a fitted search does as its best estimator would: `predict`, `score` and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import sklearn
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+
+def _refitted(name: str) -> Callable[[Any], bool]:
+    """Whether a search has, or will have when it is fitted, an estimator that has this."""
+
+    def check(search: Any) -> bool:
+        search._needs_refit(name)
+        getattr(getattr(search, "best_estimator_", search.estimator), name)
+        return True
+
+    return check
+
+
+def _delegated(name: str) -> Any:
+    """A method of the best estimator, for estimators that have it."""
+
+    def method(self: Delegation, X: Any) -> Any:
+        return getattr(self._best(), name)(X)
+
+    method.__name__, method.__qualname__ = name, f"Delegation.{name}"
+    method.__doc__ = f"`{name}` of the best estimator."
+    return available_if(_refitted(name))(method)
+
+
+class Delegation:
+    """The methods and tags of a search that are those of its estimator."""
+
+    estimator: Any
+    best_estimator_: Any
+    refit: Any
+    scorer_: Any
+    _metric: str
+
+    def _needs_refit(self, name: str) -> None:
+        if not self.refit:
+            raise AttributeError(
+                f"This {type(self).__name__} instance was initialized with `refit={self.refit}`. "
+                f"{name} is available only after refitting on the best parameters. You can refit "
+                "an estimator manually using the `best_params_` attribute"
+            )
+
+    def _best(self) -> Any:
+        check_is_fitted(self)
+        return self.best_estimator_
+
+    def score(self, X: Any, y: Any = None, **params: Any) -> float:
+        """The score of the best estimator, by the metric that was optimized.
+
+        Parameters for the scorer can be given where metadata routing is enabled."""
+        self._needs_refit("score")
+        best = self._best()
+        if sklearn.get_config()["enable_metadata_routing"]:
+            params = process_routing(self, "score", **params).scorer["score"]
+        elif params:
+            raise ValueError(
+                f"[{', '.join(sorted(params))}] cannot be passed to score unless metadata routing "
+                "is enabled: sklearn.set_config(enable_metadata_routing=True)"
+            )
+        scorer = self.scorer_[self._metric] if isinstance(self.scorer_, dict) else self.scorer_
+        score = scorer(best, X, y, **params)
+        return float(score[self._metric] if isinstance(score, dict) else score)
+
+    predict = _delegated("predict")
+    predict_proba = _delegated("predict_proba")
+    predict_log_proba = _delegated("predict_log_proba")
+    decision_function = _delegated("decision_function")
+    score_samples = _delegated("score_samples")
+    transform = _delegated("transform")
+    inverse_transform = _delegated("inverse_transform")
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features that the best estimator has seen."""
+        try:
+            return int(self._best().n_features_in_)
+        except NotFittedError as error:  # so that hasattr() says no
+            message = f"{type(self).__name__} object has no n_features_in_ attribute."
+            raise AttributeError(message) from error
+
+    @property
+    def classes_(self) -> Any:
+        """The classes of the best estimator."""
+        _refitted("classes_")(self)
+        return self.best_estimator_.classes_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = deepcopy(inner.classifier_tags)
+        tags.regressor_tags = deepcopy(inner.regressor_tags)
+        tags.target_tags.multi_output = inner.target_tags.multi_output
+        tags.input_tags.pairwise = inner.input_tags.pairwise  # splitting cuts both axes then
+        tags.input_tags.sparse = inner.input_tags.sparse
+        return tags
