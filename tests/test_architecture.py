@@ -27,7 +27,7 @@ LAYERS = (
     {"goals"},
     {"strategies", "recipes", "stopping"},
     {"blueprint", "arguments", "derive"},
-    {"heart", "budget", "exports", "progress"},
+    {"heart", "budget", "exports", "progress", "results"},
     {"writer"},
     {"driver"},
     {"loop"},

@@ -217,10 +217,11 @@ def test_trials_with_other_numbers_of_folds_are_compared_among_themselves() -> N
 
 
 def test_a_raced_trial_is_taken_to_cost_what_all_folds_would_have() -> None:
-    raced = Finished(1, Outcome(0.5, 2.0, (0.4, 0.6), raced=True))
+    raced = Finished(1, Outcome(0.5, 2.0, (0.4, 0.6), raced=True, share=0.4))
     complete = finished(0, 0.8, 5.0, (0.8,) * 5)
     seen = history(Claimed(0), proposed(0), Claimed(1), proposed(1), complete, raced)
     np.testing.assert_array_equal(seen.cost, [5.0, 5.0])
+    np.testing.assert_array_equal(seen.raced, [False, True])
 
 
 def test_the_history_of_one_size_has_the_trials_of_that_size_alone() -> None:

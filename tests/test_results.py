@@ -123,6 +123,7 @@ def test_the_frame_of_a_new_study_has_its_columns() -> None:
         "score",
         "seed",
         "train_size",
+        "raced",
         "origin",
         "retries",
         "driver",

@@ -6,6 +6,7 @@ from tradewind import errors, recipes, runners, strategies, subsets
 from tradewind.errors import TradewindError
 from tradewind.goals import Quality, Tradeoff
 from tradewind.replaying import Replay, replay
+from tradewind.results import Recommendation
 from tradewind.space import Bool, Categorical, Float, Int, Ordinal, Space, TrainSize, at_least
 from tradewind.studies import (
     StudySummary,
@@ -16,7 +17,7 @@ from tradewind.studies import (
     load_study,
     rename_study,
 )
-from tradewind.study import Recommendation, Study
+from tradewind.study import Study
 from tradewind.types import Trial
 
 if TYPE_CHECKING:

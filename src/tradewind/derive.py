@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any
 
+from tradewind.errors import ConfigError
 from tradewind.events import Proposed
 from tradewind.goals import Goal
 from tradewind.history import proposal_rng
@@ -49,9 +50,14 @@ def derive(
     rng = proposal_rng(record.seed, number)
     with _proposing, one_blas_thread():
         proposal = strategy.propose(record.space, goal, history, rng=rng)
+    if not record.fits(proposal.train_size):  # strategies may be the user's own
+        raise ConfigError(
+            "a strategy must propose a training size in (0, 1], and none where it is a parameter, "
+            f"but {strategy!r} gave {proposal.train_size!r}"
+        )
     return Proposed(
         number,
-        record.space.validate(proposal.params),  # strategies may be the user's own
+        record.space.validate(proposal.params),
         proposal.origin,
         record.position,
         dict(proposal.handover),

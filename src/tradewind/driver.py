@@ -127,7 +127,10 @@ class Driver(Writer):
             if not known:
                 return trial
             history = record.history(record.claims)
-        utility = self.strategy.settle(self.goal, history).utility(history.quality, history.cost)
+        goal = self.strategy.settle(self.goal, history)
+        if goal.open:  # nothing has a cost yet
+            return trial
+        utility = goal.utility(history.quality, history.cost)
         best = known[best_of(utility[known])]
         margin = float(history.quality[best] - utility[best])
         rival = Rival(finished[best].folds, history.sign, margin if margin > 0 else 0.0)

@@ -50,6 +50,7 @@ def read_study(path: str | PathLike[str]) -> tuple[Created, list[Event]]:
 
 DTYPES = (
     dict.fromkeys(("number", "retries", "seed"), int)
+    | dict.fromkeys(("raced",), bool)
     | dict.fromkeys(("state", "origin"), str)
     | dict.fromkeys(("value", "cost", "train_size", "started", "ended"), float)
     | dict.fromkeys(("wall", "cpu", "concurrency"), float)
@@ -66,6 +67,7 @@ def columns(trials: Sequence[Trial], space: Space) -> dict[str, list[Any]]:
         "cost": [_number(t.cost) for t in trials],
         "seed": [t.seed for t in trials],
         "train_size": [t.train_size for t in trials],
+        "raced": [t.raced for t in trials],
         "origin": [t.origin.value for t in trials],
         "retries": [t.retries for t in trials],
         "driver": [t.driver for t in trials],

@@ -46,6 +46,7 @@ class History:
     quality: Array  # (n,)
     cost: Array  # (n,)
     noise: Array  # (n,)
+    raced: Mask  # (n,) whose quality and cost are estimated from some of their folds
     failed: Array  # (f, d)
     pending: Array  # (p, d)
     ignored: Array  # (i, d) what was tried, and is not learned from
@@ -70,6 +71,7 @@ class History:
             quality=self.quality[rows],
             cost=self.cost[rows],
             noise=self.noise[rows],
+            raced=self.raced[rows],
             initial=self.initial[rows],
             sizes=replace(self.sizes, finished=self.sizes.finished[rows]),
         )
@@ -137,8 +139,8 @@ class Rows:
         self._value, self._cost, self._size = np.empty(0), np.empty(0), np.empty(0)
         self._mark = np.empty(0, dtype=np.int8)
         self._finished_at = np.empty(0, dtype=np.int64)
+        self._raced = np.empty(0, dtype=bool)
         self._folds: dict[int, tuple[float, ...]] = {}
-        self._raced: set[int] = set()
         self._new: dict[int, Config] = {}  # not yet encoded
 
     def add(self, number: int, config: Config, size: float = 1.0) -> None:
@@ -154,15 +156,15 @@ class Rows:
         self._value, self._cost = np.pad(self._value, (0, more)), np.pad(self._cost, (0, more))
         self._mark, self._size = np.pad(self._mark, (0, more)), np.pad(self._size, (0, more))
         self._finished_at = np.pad(self._finished_at, (0, more))
+        self._raced = np.pad(self._raced, (0, more))
 
     def finish(self, number: int, outcome: Outcome, position: int) -> None:
         self._value[number] = outcome.value
-        self._cost[number] = np.nan if outcome.cost is None else outcome.cost
+        self._cost[number] = np.nan if outcome.cost is None else outcome.cost / outcome.share
         self._finished_at[number] = position
+        self._raced[number] = outcome.raced
         if outcome.folds:
             self._folds[number] = outcome.folds
-        if outcome.raced:
-            self._raced.add(number)
         self.mark(number, Mark.FINISHED)
 
     def mark(self, number: int, mark: Mark) -> None:
@@ -198,11 +200,7 @@ class Rows:
         initial = np.ones(len(finished), dtype=bool)
         if first is not None:
             initial = (finished < first.number) | (self._finished_at[finished] < first.seen)
-        noise, cost = np.zeros(len(finished)), self._cost[finished]
-        if self._raced:  # what all folds would have cost
-            every = max(map(len, self._folds.values()))
-            ran = [len(self._folds[n]) if n in self._raced else every for n in finished.tolist()]
-            cost = cost * (every / np.array(ran))
+        noise = np.zeros(len(finished))
         if self._folds:
             noise = fold_noise([self._folds.get(n, ()) for n in finished.tolist()])
         return History(
@@ -210,8 +208,9 @@ class Rows:
             number=number,
             X=self._X[finished],
             quality=sign * self._value[finished],
-            cost=cost,
+            cost=self._cost[finished],
             noise=noise,
+            raced=self._raced[finished],
             failed=self._X[failed],
             pending=self._X[pending],
             ignored=self._X[ignored],

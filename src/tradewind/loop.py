@@ -317,7 +317,8 @@ def _told(trial: Trial, done: Done) -> bool:
     """Whether what is recorded of a trial is this."""
     match done.result:
         case Outcome() as outcome:
-            same = Outcome(trial.value or 0.0, trial.cost, trial.folds, trial.raced) == outcome
+            told = Outcome(trial.value or 0.0, trial.cost, trial.folds, trial.raced, outcome.share)
+            same = told == outcome
             return trial.finished and same and trial.usage == done.usage
         case Failure(error):
             return trial.error == error and trial.usage == done.usage
@@ -356,7 +357,6 @@ class _Interrupts:
     def __init__(self, running: dict[int, Any]) -> None:
         self.count = 0
         self.ended = False
-        self._pid = os.getpid()
         self._running = running
         self._before: dict[int, Any] = {}
 
@@ -373,15 +373,28 @@ class _Interrupts:
             signal.signal(number, handler)
 
     def _on_termination(self, *signalled: object) -> None:
-        if not self.ended or os.getpid() != self._pid:
+        if not self.ended:
             raise Terminated(128 + signal.SIGTERM)
 
     def _on_signal(self, *signalled: object) -> None:
-        if os.getpid() != self._pid:  # forked by an objective
-            raise KeyboardInterrupt
         self.count += 1
         if self.count > 1 and not self.ended:
             raise KeyboardInterrupt
         running = f"{len(self._running)} running trial{'s' * (len(self._running) != 1)}"
         if self.count == 1:
             print(f"\nfinishing {running}; Ctrl-C again stops now", file=sys.stderr)
+
+
+def _forget_handlers() -> None:
+    """In a forked child. SIGTERM has to end it as it ends any process: pools end their workers so,
+    and one that waits for work would not notice a handler of Python's."""
+    for number, usual in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGTERM, signal.SIG_DFL),
+    ):
+        if isinstance(getattr(signal.getsignal(number), "__self__", None), _Interrupts):
+            signal.signal(number, usual)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_handlers)

@@ -12,7 +12,7 @@ from tradewind.strategies.design import Design, RandomSearch, Sampling
 from tradewind.strategies.models import Output
 from tradewind.strategies.staged import Staged
 from tradewind.surrogates.forest import RandomForest
-from tradewind.surrogates.gp import GaussianProcess
+from tradewind.surrogates.gp import GaussianProcess, cost_process
 from tradewind.tradeoff import Improvement, Published
 
 
@@ -20,7 +20,7 @@ def auto() -> Bayes:
     """What measured best (benchmarks/README.md)."""
     return Bayes(
         surrogate=GaussianProcess(),
-        cost_surrogate=GaussianProcess(apart=True, size_power=0.0),
+        cost_surrogate=cost_process(),
         reference_points=10,
     )
 

@@ -82,6 +82,7 @@ class Record:
                 self.goal = self.goal if goal is None else goal
                 self.strategy = self.strategy if strategy is None else strategy
             case Enqueued():
+                self._check(event, self.fits(event.train_size))
                 self.queue[self.enqueued] = event
                 self.enqueued += 1
             case Claimed(number, driver, enqueued):
@@ -109,6 +110,7 @@ class Record:
                     usage=usage,
                     ended=at,
                 )
+                self._check(event, 0.0 < outcome.share <= 1.0)
                 self._let_go(number)
                 self._rows.finish(number, outcome, self.position)
             case Failed(number, error, cost, penalize, usage, at):
@@ -162,9 +164,8 @@ class Record:
         self._check(event, event.origin is not Origin.ENQUEUED or same)
         size: Any = 1.0 if event.train_size is None else event.train_size
         if self.space.size_name is not None:
-            self._check(event, event.train_size is None)
             size = event.params.get(self.space.size_name, 1.0)
-        self._check(event, isinstance(size, (int, float)) and 0.0 < size <= 1.0)
+        self._check(event, self.fits(event.train_size) and isinstance(size, (int, float)))
         self.trials[event.number] = Trial(
             number=event.number,
             params=event.params,
@@ -182,6 +183,13 @@ class Record:
             self._first = event
         if event.handover and event.number >= self._handover[0]:
             self._handover = (event.number, event.handover)
+
+    def fits(self, train_size: Any) -> bool:
+        """Whether a trial may have this training size beside its parameters."""
+        if train_size is None or self.space.size_name is not None:
+            return train_size is None
+        number = isinstance(train_size, (int, float)) and not isinstance(train_size, bool)
+        return number and 0.0 < train_size <= 1.0
 
     def in_order(self) -> list[Trial]:
         """All trials by number."""

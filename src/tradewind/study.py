@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -25,18 +25,19 @@ from tradewind.errors import (
     TrialError,
 )
 from tradewind.exports import DTYPES, columns, write_study
-from tradewind.goals import Goal, best_of, efficient
+from tradewind.goals import Goal
 from tradewind.history import History
 from tradewind.log.log import Log
 from tradewind.loop import Loop, Policy
 from tradewind.progress import Progress
 from tradewind.record import Record
+from tradewind.results import Recommendation, frontier, recommendation, winner
 from tradewind.runners.processes import ProcessRunner
 from tradewind.runners.run import Failure, Objective, outcome
 from tradewind.runners.runner import Runner, TrialLimits
 from tradewind.runners.serial import SerialRunner
-from tradewind.strategies.strategy import Strategy, eligible
-from tradewind.types import Mask, Outcome, State, Trial, Value
+from tradewind.strategies.strategy import Strategy
+from tradewind.types import Outcome, State, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,17 +45,6 @@ if TYPE_CHECKING:
 _logger = logging.getLogger("tradewind")
 
 Callback: TypeAlias = Callable[["Study", Trial], None]
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """What to train: `params`, the fraction of the data, and what to expect of it."""
-
-    params: Mapping[str, Value]
-    train_size: float
-    value: float
-    cost: float | None
-    trial: Trial | None
 
 
 class Study:
@@ -301,32 +291,18 @@ class Study:
 
     def best_for(self, goal: Goal) -> Trial:
         """The finished trial that is best under any goal."""
-        finished, history = self._finished()
-        if check.goal(goal).needs_cost and not np.isfinite(history.cost).any():
-            raise NothingFinished(f"{goal} needs costs, but no finished trial has one")
-        utility = self._settled(goal, history).utility(history.quality, history.cost)
-        may_win = eligible(self.strategy, history) & ~_raced(finished)
-        return finished[best_of(np.where(may_win, utility, np.nan))]
+        finished, history = self._priced(check.goal(goal))
+        return winner(finished, history, self._settled(goal, history), self.strategy)
 
     def frontier(self) -> list[Trial]:
         """The efficient trials, cheapest first: none of the others is both better and cheaper."""
-        finished, history = self._finished()
-        known = np.where(_raced(finished), np.nan, history.cost)
-        return [finished[i] for i in efficient(history.quality, known)]
+        return frontier(*self._finished())
 
     def recommend(self) -> Recommendation:
         """What to train, by the model where it knows more than the best single result."""
-        finished, history = self._finished()
-        chosen = self.strategy.recommend(self.space, self._driver.goal, history)
-        trial: Trial | None = finished[chosen.index]
-        assert trial is not None
-        params, size = dict(trial.params), trial.train_size
-        if chosen.train_size is not None and chosen.train_size != size:
-            size = chosen.train_size
-            if self.space.size_name is not None:
-                params[self.space.size_name] = size
-            trial = next((t for t in finished if (t.params, t.train_size) == (params, size)), None)
-        return Recommendation(params, size, history.sign * chosen.quality, chosen.cost, trial)
+        goal = self._driver.goal
+        finished, history = self._priced(goal)
+        return recommendation(finished, history, goal, self.strategy, self.space)
 
     def to_frame(self) -> pd.DataFrame:
         """All trials as a pandas data frame, one row each; `score` is what the goal maximizes."""
@@ -354,17 +330,19 @@ class Study:
             raise NothingFinished(f"no trial of this study has finished{why}")
         return finished, history
 
+    def _priced(self, goal: Goal) -> tuple[list[Trial], History]:
+        """What has finished, for a goal that may need costs."""
+        finished, history = self._finished()
+        if goal.needs_cost and not np.isfinite(history.cost).any():
+            raise NothingFinished(f"{goal} needs costs, but no finished trial has one")
+        return finished, history
+
     def _settled(self, goal: Goal, history: History) -> Goal:
         """`goal` with a reference: its own, the study's, or the strategy's choice."""
         given = getattr(self._driver.goal, "reference", None)
         if given is not None:
             goal = goal.settle(np.array([given]))
         return self.strategy.settle(goal, history)
-
-
-def _raced(trials: list[Trial]) -> Mask:
-    """Which trials did not go through all folds: what is known of them is estimated."""
-    return np.array([trial.raced for trial in trials])
 
 
 class _Watch:

@@ -138,8 +138,9 @@ def per_cost(worth: Partials, cost: Normal, power: float) -> Partials:
 
 def within_cost(worth: Partials, cost: Normal, limit: float) -> Partials:
     """A score plus the logarithm of the probability that the cost stays within `limit`."""
-    z = (limit - cost.mean) / cost.std
-    hazard = np.exp(np.minimum(log_density(z) - log_ndtr(z), 700.0)) / cost.std
+    std = _positive(cost.std)
+    z = (limit - cost.mean) / std
+    hazard = np.exp(np.minimum(log_density(z) - log_ndtr(z), 600.0)) / std
     zero = np.zeros_like(worth.value)
     return replace(
         worth,

@@ -72,12 +72,14 @@ class Origin(Enum):
 class Outcome:
     """What a finished evaluation reports, in the user's own sign and units. If it was `raced`, it
     was clearly behind after the given folds and did not go through the rest; its value is then
-    what the mean over all folds is expected to be."""
+    what the mean over all folds is expected to be, and its cost only this `share` of what all
+    would have cost."""
 
     value: float
     cost: float | None = None
     folds: tuple[float, ...] = ()
     raced: bool = False
+    share: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -405,13 +405,27 @@ def test_returned_folds_of_a_raced_trial_are_completed_too() -> None:
     assert returned.cost == 2.0
 
 
-def test_a_value_of_its_own_is_kept_by_a_raced_trial() -> None:
+def test_a_rounded_mean_of_a_raced_trial_is_moved_as_the_mean_is() -> None:
     def objective(run: Run) -> float:
         reporting(*WORSE)(run)
-        return -7.0
+        assert run._folds is not None
+        return round(float(np.mean(run._folds.reported)), 2)
 
     done = finished(objective, trial(rival=BEST))
-    assert (done.value, done.raced) == (-7.0, True)
+    exact = finished(reporting(*WORSE), trial(rival=BEST))
+    assert done.raced
+    assert done.value == pytest.approx(exact.value, abs=0.01)
+
+
+def test_what_a_raced_trial_measures_is_a_part_of_its_cost_and_what_it_returns_is_all() -> None:
+    measured = finished(reporting(*WORSE), trial(rival=BEST))
+    assert measured.share == len(measured.folds) / len(BEST.folds)
+
+    def objective(run: Run) -> dict[str, float]:
+        reporting(*WORSE)(run)
+        return {"cost": 3.0}
+
+    assert finished(objective, trial(rival=BEST)).share == 1.0
 
 
 def test_a_raced_trial_costs_what_was_spent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,7 +170,7 @@ def test_under_quality_small_sizes_tell_about_the_largest() -> None:
     assert fitted.cv_results_["params"][fitted.best_index_] == fitted.best_params_
 
 
-def test_what_was_only_tried_on_less_data_can_be_recommended() -> None:
+def test_what_small_sizes_recommend_is_evaluated_at_the_largest() -> None:
     class Small(MultiFidelity):
         def recommend(self, *args: Any) -> Any:
             chosen = super().recommend(*args)
@@ -179,9 +179,21 @@ def test_what_was_only_tried_on_less_data_can_be_recommended() -> None:
 
     options: dict[str, Any] = {"train_sizes": [0.25, 1.0], "n_iter": 6, "strategy": Small()}
     fitted = search(Learner(), {"quality": stats.uniform(0, 1)}, **options).fit(X, y)
-    assert fitted.cv_results_["train_size"][fitted.best_index_] == 0.25
+    first, last = fitted.cv_results_["params"][0], fitted.cv_results_["params"][-1]
+    assert first == last
+    assert fitted.cv_results_["train_size"][-1] == 1.0
+    assert fitted.cv_results_["train_size"][fitted.best_index_] == 1.0
     assert fitted.best_train_size_ == 1.0
     assert fitted.best_estimator_.n_ == 20
+
+
+def test_another_goal_selects_from_the_last_stage_too() -> None:
+    options: dict[str, Any] = {"stages": [0.25, 1.0], "n_iter": 8, "goal": tw.Tradeoff(0.3)}
+    fitted = search(Learner(), {"quality": stats.uniform(0, 1)}, **options).fit(X, y)
+    fitted.select(tw.Tradeoff(0.9, 1.0))
+    assert fitted.best_train_size_ == 1.0
+    chosen = fitted.study_.best_for(tw.Tradeoff(0.9, 1.0))
+    assert fitted._index[chosen.number] == fitted.best_index_
 
 
 def test_a_training_size_may_come_with_the_space() -> None:

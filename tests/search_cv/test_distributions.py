@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -89,14 +90,19 @@ def test_a_space_that_was_written_down_is_read() -> None:
         ([None, 5, 10], tw.Categorical([None, 5, 10])),
         ([1, 2, "sqrt"], tw.Categorical([1, 2, "sqrt"])),
         (np.array(["a", "b"]), tw.Categorical(["a", "b"])),
-        ([1, 2, 2, 1.0], tw.Ordinal([1, 2])),
+        ([1, 2, 2, 1], tw.Ordinal([1, 2])),
     ],
-    ids=str,
+    ids=lambda given: re.sub(r" at 0x\w+", "", str(given)),
 )
 def test_a_list_is_a_choice_in_an_order_where_numbers_have_one(
     values: Any, parameter: tw.Categorical
 ) -> None:
     assert translate({"p": values}).space["p"] == parameter
+
+
+def test_one_feature_and_all_features_are_two_values() -> None:
+    values = [params["max_features"] for params in drawn(translate({"max_features": [1, 1.0]}))]
+    assert {type(value) for value in values} == {int, float}
 
 
 def test_numbers_of_numpy_come_back_as_plain_numbers() -> None:
@@ -122,7 +128,7 @@ def square(x: float) -> float:
         [object(), object()],
         [LogisticRegression, StandardScaler],
     ],
-    ids=str,
+    ids=lambda given: re.sub(r" at 0x\w+", "", str(given)),
 )
 def test_values_that_no_space_can_hold_come_back_as_they_were(values: list[Any]) -> None:
     translation = translate({"p": values})

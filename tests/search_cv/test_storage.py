@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import stats
+from sklearn.model_selection import cross_validate
 
 import tradewind as tw
 from tests.search_cv.models import Fragile, Known, Slow, X, y
@@ -93,18 +94,39 @@ def test_searches_of_several_names_share_a_store(tmp_path: Path) -> None:
     options: dict[str, Any] = {"storage": tmp_path / "runs.db", "n_iter": 2}
     search(Known(), **options).fit(X, y)
     search(Known(), {"quality": [0.1, 0.2]}, name="other", **options).fit(X, y)
-    assert sorted(s.name for s in tw.list_studies(tmp_path / "runs.db")) == ["other", "search"]
+    names = sorted(s.name.split("-")[0] for s in tw.list_studies(tmp_path / "runs.db"))
+    assert names == ["Known", "other"]
 
 
-def test_another_space_or_other_folds_need_another_name(tmp_path: Path) -> None:
+def test_another_space_or_seed_needs_another_name(tmp_path: Path) -> None:
     options: dict[str, Any] = {"storage": tmp_path / "runs.db", "n_iter": 2}
     search(Known(), **options).fit(X, y)
     with pytest.raises(StorageError, match="is another"):
         search(Known(), {"quality": [0.1, 0.2]}, **options).fit(X, y)
     with pytest.raises(StorageError, match="its seed is 0 there and 1 here"):
         search(Known(), random_state=1, **options).fit(X, y)
-    with pytest.raises(ValueError, match="candidates with 3 folds, but cv has 5"):
-        search(Known(), cv=5, **options).fit(X, y)
+
+
+@pytest.mark.parametrize("change", ["data", "targets", "folds", "scoring", "estimator"])
+def test_results_for_other_data_or_scores_are_not_gone_on_with(change: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"storage": tmp_path / "runs.db", "name": "mine", "n_iter": 2}
+    first = search(Known(), **options).fit(X, y)
+    again = search(Known(), **options).fit(X, y)
+    assert again.study_.name == first.study_.name
+    assert len(again.study_.trials) == 2
+    changed = {"folds": {"cv": 5}, "scoring": {"scoring": "f1_macro"}}.get(change, {})
+    estimator = Known(quality=0.123) if change == "estimator" else Known()
+    data = np.asarray(X)[::-1] if change == "data" else X
+    targets = np.asarray(y)[::-1] if change == "targets" else y
+    other = search(estimator, **options, **changed).fit(data, targets)
+    assert other.study_.name != first.study_.name
+    assert len(other.study_.trials) == 2
+
+
+def test_the_folds_of_a_nested_search_do_not_share_results(tmp_path: Path) -> None:
+    inner = search(Known(), storage=tmp_path / "runs.db", n_iter=2)
+    cross_validate(inner, X, y, cv=3)
+    assert [s.trials for s in tw.list_studies(tmp_path / "runs.db")] == [2, 2, 2]
 
 
 def test_a_store_for_all_studies_is_not_for_searches_that_name_none(

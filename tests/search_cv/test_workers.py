@@ -109,7 +109,7 @@ def test_arrays_are_mapped_into_the_memory_of_workers(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": np.arange(4.0), "b": list("wxyz")})
     data = Data(
         X=sparse.csr_matrix(np.eye(4)),
-        y=np.arange(4),
+        y=np.arange(2**17),
         groups=["a", "b", "c", "d"],
         fit_params={"frame": frame, "names": np.array(["a", None], dtype=object), "flag": True},
     )
@@ -123,7 +123,7 @@ def test_arrays_are_mapped_into_the_memory_of_workers(tmp_path: Path) -> None:
     shared = again.evaluation.data
     assert isinstance(shared.X.data, np.memmap)
     assert_array_equal(shared.X.toarray(), np.eye(4))
-    assert isinstance(shared.y, np.memmap)
+    assert isinstance(shared.y, np.memmap)  # what is small is copied, and can be written to
     assert shared.groups == data.groups
     assert shared.fit_params["frame"].equals(frame)
     assert shared.fit_params["flag"] is True

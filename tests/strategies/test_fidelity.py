@@ -11,7 +11,7 @@ import pytest
 import tradewind as tw
 from tradewind.errors import SpaceError
 from tradewind.strategies import Bayes, MultiFidelity, Output, RandomForest
-from tradewind.strategies.fidelity import AtFullSize, Sizes
+from tradewind.strategies.fidelity import AtFullSize, SizeColumn
 from tradewind.surrogates.gp import GaussianProcess
 from tradewind.types import Array, Origin, State, Trial
 
@@ -251,7 +251,7 @@ def test_at_full_size_a_model_sees_its_own_uncertainty() -> None:
     rng = np.random.default_rng(0)
     X = SPACE.sample(20, rng=rng)
     gp = GaussianProcess().fit(X, rng.random(20), columns=SPACE.columns, rng=rng)
-    sizes = Sizes.of(SPACE.columns)
+    sizes = SizeColumn.of(SPACE.columns)
     at = SPACE.sample(30, rng=rng)
     seen = AtFullSize(gp, sizes)
 

@@ -52,7 +52,10 @@ __all__ = ["FORMAT", "decode", "encode"]
 FORMAT = 1  # a change that older readers would misread gets the next number
 
 _ORIGIN = member(Origin)
-_OUTCOME = record(Outcome, {"value": REAL, "cost": optional(REAL), "folds": REALS, "raced": FLAG})
+_OUTCOME = record(
+    Outcome,
+    {"value": REAL, "cost": optional(REAL), "folds": REALS, "raced": FLAG, "share": REAL},
+)
 _USAGE = record(Usage, {"wall": REAL, "cpu": optional(REAL), "concurrency": REAL, "device": TEXT})
 _TABLE: dict[str, tuple[type, dict[str, Form]]] = {
     "created": (

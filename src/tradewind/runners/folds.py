@@ -9,14 +9,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from tradewind.errors import OutcomeError
-from tradewind.racing import behind, projected
-from tradewind.runners.reading import finite, shown
+from tradewind.racing import ERROR, behind, projected
+from tradewind.runners.reading import finite, mean, shown
 from tradewind.subsets import Rows, subset, take
 from tradewind.types import Trial
 
@@ -44,13 +44,22 @@ class Folds:
     folds may be reported later and in any order."""
 
     def __init__(
-        self, trial: Trial, X: Any, y: Any, cv: Any, *, groups: Any, error: float | None
+        self,
+        trial: Trial,
+        X: Any,
+        y: Any,
+        cv: Any,
+        *,
+        groups: Any = None,
+        time: Any = None,
+        error: float | None = ERROR,
     ) -> None:
-        if error is not None and not 0.0 < error < 1.0:
-            raise ValueError(f"error must be in (0, 1) or None, but got {error}")
+        if error is not None and not (isinstance(error, Real) and 0.0 < error < 1.0):
+            raise ValueError(f"error must be in (0, 1) or None, but got {error!r}")
         self.raced = False
         self._seed, self._size, self._error = trial.data_seed, trial.train_size, error
         self._y, self._groups = y, groups
+        self._time = True if time is None and _in_time(cv) else time
         self._splits = splits(X, y, cv, groups=groups, seed=self._seed)
         self._values: dict[int, float] = {}
         self._begun = False
@@ -88,6 +97,9 @@ class Folds:
             return train
         seed = int(np.random.SeedSequence([self._seed, number]).generate_state(1)[0])
         y = len(train) if self._y is None else take(self._y, train)
+        if self._time is not None and self._time is not False:
+            stamps = True if self._time is True else take(self._time, train)
+            return train[subset(y, self._size, time=stamps)]
         return train[subset(y, self._size, seed=seed, groups=take(self._groups, train))]
 
     @property
@@ -110,10 +122,12 @@ class Folds:
         """Whether there is nothing more to report."""
         return self.raced or len(self._values) == len(self)
 
-    def estimate(self, folds: tuple[float, ...]) -> float:
-        """The mean over all folds of a trial that was raced, from its first ones."""
+    @property
+    def ahead(self) -> float:
+        """What the mean over all folds of a trial that was raced is expected to be more than that
+        of its first ones."""
         assert self._rival is not None
-        return finite("value", projected(folds, self._rival))
+        return projected(self.reported, self._rival) - mean(self.reported)
 
 
 # ---- splitting ----
@@ -139,6 +153,11 @@ def splits(X: Any, y: Any, cv: Any, *, groups: Any, seed: int) -> list[tuple[Row
             "make it inside of the objective, or give a list"
         )
     return found
+
+
+def _in_time(cv: Any) -> bool:
+    """Whether a splitter takes the rows to be in order of time."""
+    return any(kind.__name__ == "TimeSeriesSplit" for kind in type(cv).__mro__)
 
 
 def _folded(X: Any, y: Any, cv: int, groups: Any, seed: int) -> Iterator[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 import traceback
@@ -21,7 +20,6 @@ from tradewind.types import Config, Outcome, Trial, Usage
 Objective: TypeAlias = Callable[["Run"], Any]
 
 _KEYS = ("value", "cost", "folds")
-_SAME = 1e-6  # relative; an objective may have made the mean of its folds in single precision
 
 
 class Params(Config):
@@ -66,19 +64,30 @@ class Run:
         return subset(y, self.train_size, seed=seed, kind=kind, groups=groups, time=time)
 
     def folds(
-        self, X: Any, y: Any = None, cv: Any = 5, *, groups: Any = None, error: float | None = ERROR
+        self,
+        X: Any,
+        y: Any = None,
+        cv: Any = 5,
+        *,
+        groups: Any = None,
+        time: Any = None,
+        error: float | None = ERROR,
     ) -> Folds:
         """The folds of a cross-validation, the same for all trials of the study: go through them,
         and report each. What was reported is the outcome; nothing needs to be returned.
 
         `cv` is a number of folds (stratified where `y` has classes, whole groups where there are
-        `groups`), a splitter of scikit-learn, or pairs of rows. The loop ends early where the trial
+        `groups`), a splitter of scikit-learn, or pairs of rows. The rows to train with are cut to
+        the trial's training size as `subset` does; with `time`, or a `TimeSeriesSplit`, the latest
+        are kept. The loop ends early where the trial
         is clearly behind the best one so far: `raced` says so, the value is then an estimate of the
-        mean over all folds, and the cost what was really spent. A trial that is truly as good as
-        the best is stopped with a probability of at most `error`; None stops none."""
+        mean over all folds, and a measured cost what was really spent, of which a model knows
+        that it is a part; a cost that is returned is taken as it is. A trial whose true mean is
+        that of the best is stopped with a probability of at most `error` (the best of many is
+        partly lucky, and looks better than it is: see racing.py); None stops none."""
         if self._folds is not None:
             raise OutcomeError("the folds of a trial can be asked for once")
-        self._folds = Folds(self._trial, X, y, cv, groups=groups, error=error)
+        self._folds = Folds(self._trial, X, y, cv, groups=groups, time=time, error=error)
         return self._folds
 
     @property
@@ -165,10 +174,12 @@ def outcome(answer: Any, *, default_cost: float | None, reported: Folds | None =
     if given is None and not folds:
         raise OutcomeError(f"an outcome needs a value or folds, but got {shown(dict(answer))}")
     value = mean(folds) if given is None else finite("value", given)
-    raced = reported is not None and reported.raced
-    if reported is not None and raced and math.isclose(value, mean(folds), rel_tol=_SAME):
-        value = reported.estimate(folds)
-    return Outcome(value, _cost(default_cost if cost is None else cost), folds, raced)
+    spent = _cost(default_cost if cost is None else cost)
+    if reported is None or not reported.raced:
+        return Outcome(value, spent, folds)
+    value = finite("value", value + reported.ahead)
+    share = len(reported.reported) / len(reported) if cost is None else 1.0
+    return Outcome(value, spent, folds, True, share)
 
 
 def _sequence(given: Any) -> list[Any]:

@@ -59,10 +59,13 @@ class Data:
     groups: Any = None
     fit_params: Mapping[str, Any] = field(default_factory=dict)
     score_params: Mapping[str, Any] = field(default_factory=dict)
+    timely: bool = False  # whether the rows are in order of time
 
     def part(self, size: float, seed: int) -> NDArray[np.intp]:
         """This fraction of the rows."""
         y = length(self.X) if self.y is None else self.y
+        if self.timely:
+            return subset(y, size, time=True)
         return subset(y, size, seed=seed, groups=self.groups)
 
 
@@ -186,7 +189,9 @@ class Objective:
     def __call__(self, run: Run) -> dict[str, Any]:
         data, splits = self.evaluation.data, self.evaluation.splits
         params = self.translation.params(run.params)
-        folds = run.folds(data.X, data.y, splits, groups=data.groups, error=self.racing)
+        folds = run.folds(
+            data.X, data.y, splits, groups=data.groups, time=data.timely, error=self.racing
+        )
         fits: list[Fit] = []
         with sklearn.config_context(**self.config):
             for fold in folds:

@@ -35,18 +35,30 @@ class Scoring:
         return cls(scorer, shown, named or next(iter(shown)))
 
     def weighs(self) -> bool:
-        """Whether it takes sample weights, as far as that can be told."""
-        accepts = getattr(self.scorer, "_accept_sample_weight", None)  # since scikit-learn 1.7
-        parameters = inspect.signature(self.scorer).parameters.values()
-        takes = "sample_weight" in (p.name for p in parameters) if accepts is None else accepts()
-        if not takes and (accepts or all(p.kind is not p.VAR_KEYWORD for p in parameters)):
-            warnings.warn(
-                f"The scoring {self.scorer} does not support sample_weight, which may lead to "
-                "statistically incorrect results when fitting with sample_weight.",
-                UserWarning,
-                stacklevel=4,
-            )
-        return bool(takes)
+        """Whether it, or one of several, takes sample weights, as far as that can be told."""
+        several = self.shown if isinstance(self.shown, dict) else {"": self.shown}
+        takes = {name: _takes_weights(scorer) for name, scorer in several.items()}
+        for name, does in takes.items():
+            if does is False:
+                named = f"{name}={several[name]}" if name else several[name]
+                warnings.warn(
+                    f"The scoring {named} does not support sample_weight, which may lead to "
+                    "statistically incorrect results when fitting with sample_weight.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+        return any(takes.values())
+
+
+def _takes_weights(scorer: Any) -> bool | None:
+    """None where any keyword is taken: that says nothing."""
+    accepts = getattr(scorer, "_accept_sample_weight", None)  # since scikit-learn 1.7
+    if accepts is not None:
+        return bool(accepts())
+    parameters = inspect.signature(scorer).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return True if "sample_weight" in parameters else None
+    return "sample_weight" in parameters
 
 
 def check_refit(refit: Any, names: Iterable[str]) -> None:

@@ -5,7 +5,6 @@ study search, and refits what it has found.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from numbers import Integral
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import sklearn
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import TimeSeriesSplit, check_cv
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import _safe_split
@@ -25,10 +24,9 @@ from tradewind.errors import ConfigError, NothingFinished
 from tradewind.goals import Goal
 from tradewind.log.memory import MemoryStore
 from tradewind.search_cv.arguments import check_all, goal_of, seed_of, space_of, strategy_of
-from tradewind.search_cv.choosing import Candidate, best, best_for, frontier, restored
+from tradewind.search_cv.choosing import Candidate, refit_size
 from tradewind.search_cv.delegation import Delegation
 from tradewind.search_cv.evaluation import (
-    CandidateFailed,
     Data,
     Evaluation,
     Fit,
@@ -40,15 +38,14 @@ from tradewind.search_cv.evaluation import (
 )
 from tradewind.search_cv.results import Row, cv_results, metrics, report_failures
 from tradewind.search_cv.scoring import Scoring, check_refit
-from tradewind.search_cv.workers import workers
+from tradewind.search_cv.searching import ENDED, evaluated
+from tradewind.search_cv.stored import restored, study_name
 from tradewind.space import Space
 from tradewind.space.distributions import Translation
 from tradewind.strategies.staged import Staged
 from tradewind.studies import create_study
 from tradewind.study import Study
-from tradewind.types import State, Trial
-
-_ENDED = (State.FINISHED, State.FAILED)
+from tradewind.types import Trial
 
 
 class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -156,7 +153,6 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         splits = self._split(X, y, splitting)
         translation = space_of(self)
         self._check_names(translation)
-        self.study_ = self._study(translation.space)
         evaluation = Evaluation(
             self.estimator,
             data,
@@ -165,7 +161,9 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
             self.error_score,
             bool(self.return_train_score),
         )
-        fits = self._search(Objective(evaluation, translation, scoring.metric, self.racing))
+        self.study_ = self._study(translation.space, evaluation, scoring)
+        objective = Objective(evaluation, translation, scoring.metric, self.racing)
+        fits = evaluated(self, self.study_, objective)
         self._tabulate(translation, fits, scoring)
         self._choose()
         self._data: Data | None = data  # for `select`
@@ -231,7 +229,8 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
             splitting = {"groups": fitting.pop("groups", None)}
             if fitting.get("sample_weight") is not None and scoring.weighs():
                 scored = {"sample_weight": fitting["sample_weight"]}
-        return Data(X, y, splitting.get("groups"), fitting, scored), splitting
+        timely = isinstance(self.cv, TimeSeriesSplit)
+        return Data(X, y, splitting.get("groups"), fitting, scored, timely), splitting
 
     def _split(self, X: Any, y: Any, params: Mapping[str, Any]) -> list[tuple[Any, Any]]:
         """The same folds for all candidates."""
@@ -255,58 +254,19 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
                 config = space.complete({name: parameter.from_unit(0.5)}, rng=rng)
                 configured(self.estimator, translation.params(config))
 
-    def _study(self, space: Space) -> Study:
-        goal = goal_of(self)
+    def _study(self, space: Space, evaluation: Evaluation, scoring: Scoring) -> Study:
+        goal, name, storage = goal_of(self), self.name or "search", self.storage
+        if storage is not None:
+            name = study_name(self.name, evaluation, (self.scoring, scoring.metric))
         return create_study(
             space,
             goal=goal,
             strategy=strategy_of(self, goal, space),
             seed=seed_of(self.random_state),
-            storage=MemoryStore() if self.storage is None else self.storage,
-            name="search" if self.name is None else self.name,
+            storage=MemoryStore() if storage is None else storage,
+            name=name,
             load_if_exists=True,
         )
-
-    # ---- the search ----
-
-    def _search(self, objective: Objective) -> dict[int, list[Fit]]:
-        """Let the study evaluate what is left of `n_iter` candidates."""
-        study, n_splits = self.study_, self.n_splits_
-        n, fits = self._candidates(), dict[int, list[Fit]]()
-        if n is not None:
-            n -= sum(trial.state in _ENDED for trial in study.trials)
-            if n <= 0:
-                return fits
-        if self.verbose > 0:
-            total = "" if n is None else f" of {n} candidates, totalling {n * n_splits} fits"
-            print(f"Fitting {n_splits} folds for each{total or ' candidate'}")
-        with workers(objective, fits, self.n_jobs, n) as (run, runner):
-            study.optimize(
-                run,
-                n_trials=n,
-                timeout=self.timeout,
-                max_cost=None if self.max_cost is None else self.max_cost / n_splits,
-                runner=runner,
-                catch=CandidateFailed,
-                callbacks=[_show] if self.verbose > 1 else [],
-                show_progress=None if self.verbose == 1 else False,
-            )
-        return fits
-
-    def _candidates(self) -> int | None:
-        """`n_iter`, or as many as there are."""
-        grid = self.study_.space.grid()
-        if grid is None or self.stages is not None:
-            return self.n_iter
-        if self.n_iter is None or self.n_iter <= len(grid):
-            return len(grid) if self.n_iter is None else self.n_iter
-        warnings.warn(
-            f"The total space of parameters {len(grid)} is smaller than n_iter={self.n_iter}. "
-            f"Running {len(grid)} iterations.",
-            UserWarning,
-            stacklevel=4,
-        )
-        return len(grid)
 
     # ---- after the search ----
 
@@ -314,7 +274,7 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         self, translation: Translation, fits: Mapping[int, list[Fit]], scoring: Scoring
     ) -> None:
         """Make the results of all that was evaluated, here or before."""
-        trials = [trial for trial in self.study_.trials if trial.state in _ENDED]
+        trials = [trial for trial in self.study_.trials if trial.state in ENDED]
         rows = []
         for trial in trials:
             known = fits.get(trial.number)
@@ -335,7 +295,9 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.cv_results_ = cv_results(
             rows, self.n_splits_, error_score=error_score, train_scores=self.return_train_score
         )
-        self.frontier_ = [self._candidate(trial) for trial in frontier(self.study_)]
+        some = any(trial.finished for trial in trials)
+        efficient = self.study_.frontier() if some else []
+        self.frontier_ = [self._candidate(trial) for trial in efficient]
 
     def _candidate(self, trial: Trial) -> Candidate:
         index = self._index[trial.number]
@@ -363,14 +325,14 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.best_params_ = results["params"][self.best_index_]
 
     def _best_trial(self, goal: Goal | None) -> tuple[Trial, float]:
-        trials = self.study_.trials
-        if not any(trial.finished for trial in trials):  # the first one will do, unless it fails
-            first = next(trial for trial in trials if trial.number in self._index)
+        study = self.study_
+        if not any(trial.finished for trial in study.trials):  # the first, unless it fails, too
+            first = next(trial for trial in study.trials if trial.number in self._index)
             return first, first.train_size
-        if goal is None or goal == goal_of(self):
-            return best(self.study_)
-        trial = best_for(self.study_, goal)
-        return trial, trial.train_size
+        if goal is not None:
+            trial = study.best_for(goal)
+            return trial, trial.train_size
+        return study.best, refit_size(study, study.best)
 
     def _fit_best(self, data: Data) -> None:
         model = configured(self.estimator, self.best_params_)
@@ -386,9 +348,3 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.best_estimator_ = model
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
-
-
-def _show(study: Study, trial: Trial) -> None:
-    """A line for a candidate."""
-    came = f"score {trial.value:.4g} in {trial.cost:.3g} s" if trial.finished else trial.state.value
-    print(f"[{trial.number}] {came}: {dict(trial.params)}")

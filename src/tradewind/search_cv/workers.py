@@ -29,6 +29,8 @@ from tradewind.runners.runner import Done, Runner, Stopped, TrialLimits
 from tradewind.search_cv.evaluation import Fit, Objective
 from tradewind.types import Outcome, Trial, Usage
 
+_LARGE = 2**20  # bytes; what is mapped cannot be written to, and joblib maps no less either
+
 
 @contextmanager
 def workers(
@@ -99,7 +101,7 @@ def _shared(objective: Objective, folder: str) -> Objective:
 
 def _is_array(value: Any) -> bool:
     if isinstance(value, np.ndarray):
-        return bool(value.dtype != object)
+        return bool(value.dtype != object and value.nbytes >= _LARGE)
     return hasattr(value, "iloc") or bool(issparse(value))
 
 
@@ -128,6 +130,8 @@ class RoundWorkers:
         self.opened = self.now()
         self._waiting: list[Trial] = []
         self._stopped: list[Done] = []
+        self._parallel = joblib.Parallel(n_jobs=self.slots, batch_size=1)
+        self._parallel.__enter__()  # keeps the workers from round to round
 
     @property
     def free(self) -> int:
@@ -139,9 +143,8 @@ class RoundWorkers:
     def wait(self, timeout: float | None = None) -> list[Done]:
         trials, self._waiting = self._waiting, []
         done, self._stopped = self._stopped, []
-        parallel = joblib.Parallel(n_jobs=self.slots, batch_size=1)
         work = joblib.delayed(_evaluated)
-        results = parallel(work(self._objective, trial) for trial in trials)
+        results = self._parallel(work(self._objective, trial) for trial in trials)
         for trial, (result, usage, fits) in zip(trials, results, strict=True):
             self._fits.update(fits)
             concurrent = replace(usage, concurrency=float(len(trials)))
@@ -160,6 +163,7 @@ class RoundWorkers:
 
     def close(self) -> None:
         self._waiting, self._stopped = [], []
+        self._parallel.__exit__(None, None, None)
 
 
 def _evaluated(

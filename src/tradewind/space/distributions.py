@@ -191,7 +191,7 @@ def _choices(values: list[Any], *, single: bool = False) -> _Entry:
     if not values:
         raise SpaceError("a list needs at least one value, but got an empty one")
     values = [unpacked(value) for value in values]
-    if not all(map(_is_plain, values)):
+    if not all(map(_is_plain, values)) or _are_lookalikes(values):
         if len(values) == 1 and not single:
             return _Entry(only=(values[0],))
         labels = _labels(values)
@@ -202,6 +202,11 @@ def _choices(values: list[Any], *, single: bool = False) -> _Entry:
     steps = np.diff(distinct) if _are_numbers(distinct) else np.zeros(1)
     ordered = bool((steps > 0).all() or (steps < 0).all())
     return _Entry((Ordinal if ordered else Categorical)(distinct))
+
+
+def _are_lookalikes(values: list[Any]) -> bool:
+    """Whether some are equal to a space, but not to an estimator: `max_features` of 1 and 1.0."""
+    return len({(type(v), v) for v in values}) > len({key(v) for v in values})
 
 
 def _are_numbers(values: list[Any]) -> bool:

@@ -111,7 +111,10 @@ class RandomSearch:
 
 
 def observed_best(goal: Goal, history: History) -> Prediction:
-    """The finished trial with the highest utility, expected to do again what it did."""
-    index = best_of(goal.utility(history.quality, history.cost))
+    """The finished trial with the highest utility, expected to do again what it did. One that was
+    raced is chosen only if all were."""
+    utility = goal.utility(history.quality, history.cost)
+    whole = np.flatnonzero(~history.raced)
+    index = int(whole[best_of(utility[whole])]) if len(whole) else best_of(utility)
     cost = float(history.cost[index])
     return Prediction(index, float(history.quality[index]), None if math.isnan(cost) else cost)

@@ -20,12 +20,12 @@ from tradewind.space import Space
 from tradewind.strategies.bayes import Bayes
 from tradewind.strategies.design import Design
 from tradewind.strategies.models import Models, Output
-from tradewind.surrogates.gp import GaussianProcess, GPPredictor
+from tradewind.surrogates.gp import GaussianProcess, GPPredictor, cost_process
 from tradewind.surrogates.surrogate import Differentiable, Predictor, Surrogate
 from tradewind.tradeoff import Incumbent
 from tradewind.types import Array, Columns, Mask, Normal, Prediction
 
-_STARTS = 5  # the configurations that are best at full size, each at every size
+_STARTS = 5  # configurations that the maximizer may set out from
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,9 @@ class MultiFidelity(Bayes):
     per cost. Limit a search by its time or cost: how many trials it is, depends on their sizes."""
 
     surrogate: Surrogate = field(default_factory=GaussianProcess)
-    cost_surrogate: Surrogate | None = field(
-        default_factory=lambda: GaussianProcess(apart=True, size_power=0.0)
-    )
+    cost_surrogate: Surrogate | None = field(default_factory=cost_process)
     cost_power: float = 1.0
+    reference_points: int = 10
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,15 +56,23 @@ class MultiFidelity(Bayes):
                 "MultiFidelity needs a TrainSize with several sizes in the space, such as "
                 f"TrainSize([0.1, 0.3, 1.0]), but got {space!r}"
             )
+        clauses = [*space.forbid, *(parameter.when for parameter in space.values())]
+        if any(space.size_name in clause for clause in clauses):
+            raise SpaceError(
+                "MultiFidelity runs configurations at several sizes: none may be forbidden or "
+                f"different at some, but when= or forbid= names {space.size_name!r}"
+            )
 
     def eligible(self, history: History) -> Mask:
         sizes = history.sizes.finished
         return np.asarray(sizes == sizes.max())
 
     def settle(self, goal: Goal, history: History) -> Goal:
-        """A reference that is left to the data is a cost at the largest size that was run."""
-        if len(history.X):
-            goal = super().settle(goal, history.take(np.flatnonzero(self.eligible(history))))
+        """A reference that is left to the data is a cost at the largest size of the design."""
+        sized = np.flatnonzero(history.initial & np.isfinite(history.cost))
+        if len(sized):
+            sizes = history.sizes.finished[sized]
+            goal = goal.settle(history.cost[sized[sizes == sizes.max()]])
         return super().settle(goal, history)
 
     def _designed(
@@ -74,7 +81,7 @@ class MultiFidelity(Bayes):
         """The smallest size, the largest, the next to smallest, the next to largest and so on: the
         first result is cheap, and the second says what a full one costs."""
         row = super()._designed(design, space, history, rng)[None, :]
-        sizes = Sizes.of(space.columns)
+        sizes = SizeColumn.of(space.columns)
         pair, second = divmod(history.designed % sizes.count, 2)
         cell = sizes.count - 1 - pair if second else pair
         return np.asarray(sizes.at(row, cell)[0])
@@ -84,14 +91,13 @@ class MultiFidelity(Bayes):
     ) -> Models:
         models = super()._models(space, goal, history, rng)
         assert isinstance(models.quality, GPPredictor)
-        full = Sizes.of(space.columns)
-        rows = full.largest(history.X)
-        quality = models.quality.predict(rows).mean
+        sizes = SizeColumn.of(space.columns)
         seen = replace(
             models,
-            quality=AtFullSize(models.quality, full),
-            cost=None if models.cost is None else CostAtFullSize(models.cost, full),
+            quality=AtFullSize(models.quality, sizes),
+            cost=None if models.cost is None else CostAtFullSize(models.cost, sizes),
         )
+        quality = models.quality.mean(sizes.largest(history.X))
         best = float(np.nanmax(_utility(seen, goal, history, quality)))
         return replace(seen, incumbent=Incumbent(best, float(quality.max()), 0.0))
 
@@ -103,50 +109,74 @@ class MultiFidelity(Bayes):
         models: Models,
         rng: np.random.Generator,
     ) -> Array:
-        sizes = Sizes.of(space.columns)
-        if not self._due(space, goal, history, models):
-            return super()._row(space, goal, history, models, rng)
+        if self._due(space, goal, history, models):
+            row = self._full_row(space, goal, history, models, rng)
+            price, limit = models.median_price(row), history.max_cost
+            if limit is None or price is None or price <= limit:
+                return row
+        return super()._row(space, goal, history, models, rng)
+
+    def _full_row(
+        self,
+        space: Space,
+        goal: Goal,
+        history: History,
+        models: Models,
+        rng: np.random.Generator,
+    ) -> Array:
+        """The row (d,) that is most worth a full run."""
         assert isinstance(models.quality, AtFullSize)
         assert models.price is not None
+        sizes, full = models.quality.sizes, space.columns.fractions[-1]
         run_there = replace(
             models,
             quality=replace(models.quality, run_there=True),
             price=CostAtFullSize(models.price, sizes),
         )
-        row = super()._row(space, goal, history, run_there, rng)
+        at = (history.sizes.finished, history.sizes.failed, history.sizes.ignored)
+        tried = np.vstack([history.X, history.failed, history.ignored])[np.concatenate(at) == full]
+        running = history.pending[history.sizes.pending == full]
+        taken = replace(history, ignored=sizes.everywhere(tried), pending=sizes.everywhere(running))
+        row = super()._row(space, goal, taken, run_there, rng)
         return np.asarray(sizes.largest(row[None, :])[0])
 
     def _due(self, space: Space, goal: Goal, history: History, models: Models) -> bool:
-        """Whether smaller runs have cost so much that it is time for a full one: as much as all
-        full ones, and the next. A model that sees no full runs would never learn that it errs."""
-        price = models.median_price(self._starts(space, goal, history, models)[-1])
+        """Whether smaller runs have cost as much as the full ones, so that it is time for a full
+        one: a model that sees none would never learn that it errs."""
+        price = models.median_price(self._starts(space, goal, history, models)[0])
         if price is None:
             return False
-        full, cost = space.columns.fractions[-1], np.nan_to_num(history.cost)
-        large = history.sizes.finished == full
-        running = np.count_nonzero(history.sizes.pending == full)
-        return bool(cost[~large].sum() > cost[large].sum() + price * (1 + running))
+        full, at = space.columns.fractions[-1], history.sizes
+        cost = np.where(np.isnan(history.cost) & (at.finished == full), price, history.cost)
+        unknown = sum(np.count_nonzero(s == full) for s in (at.pending, at.failed, at.ignored))
+        large = cost[at.finished == full].sum() + price * unknown
+        return bool(np.nansum(cost[at.finished < full]) > large)
 
     def _starts(self, space: Space, goal: Goal, history: History, models: Models) -> Array:
-        sizes = Sizes.of(space.columns)
+        """What is best at full size, at every size, the best at the largest first."""
+        assert isinstance(models.quality, AtFullSize)
+        sizes = models.quality.sizes
         rows = sizes.largest(history.X)
-        worth = _utility(models, goal, history, models.quality.predict(rows).mean)
+        worth = _utility(models, goal, history, models.quality.inner.mean(rows))
         order = np.argsort(-worth, kind="stable")
         _, first = np.unique(np.nan_to_num(rows[order], nan=-1.0), axis=0, return_index=True)
-        chosen = rows[order[np.sort(first)[:_STARTS]]][::-1]
-        return np.vstack([sizes.at(chosen, cell) for cell in range(sizes.count)])
+        chosen = rows[order[np.sort(first)[:_STARTS]]]
+        return sizes.everywhere(chosen)
 
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
-        """What is best if it turns out a standard deviation worse than expected: what was run at
-        full size need not fear that."""
+        """What is best if it turns out a standard deviation worse than expected; what was run at
+        full size is what it was, unless results are known to be noisy."""
         goal = self.settle(goal, history)
         rng = proposal_rng(history.seed, history.number)
         models = self._models(space, goal, replace(history, pending=history.pending[:0]), rng)
-        full = Sizes.of(space.columns)
-        rows = full.largest(history.X)
         assert isinstance(models.quality, AtFullSize)
+        rows = models.quality.sizes.largest(history.X)
         quality = models.quality.inner.predict(rows)
-        index = best_of(_utility(models, goal, history, quality.mean - quality.std))
+        safe = quality.mean - quality.std
+        known = (history.sizes.finished == space.columns.fractions[-1]) & (history.noise == 0.0)
+        safe[known] = models.units.forward(history.quality[known])
+        worth = _utility(models, goal, history, safe)
+        index = best_of(np.where(history.raced & ~history.raced.all(), np.nan, worth))
         return Prediction(
             index,
             float(models.units.inverse(quality.mean)[index]),
@@ -165,14 +195,14 @@ def _utility(models: Models, goal: Goal, history: History, quality: Array) -> Ar
 
 
 @dataclass(frozen=True)
-class Sizes:
+class SizeColumn:
     """Rows with other training sizes."""
 
     column: int
     count: int
 
     @classmethod
-    def of(cls, columns: Columns) -> Sizes:
+    def of(cls, columns: Columns) -> SizeColumn:
         column = int(np.flatnonzero(columns.size)[0])
         return cls(column, len(columns.fractions))
 
@@ -185,6 +215,10 @@ class Sizes:
     def largest(self, X: Array) -> Array:
         return self.at(X, self.count - 1)
 
+    def everywhere(self, X: Array) -> Array:
+        """Rows X at every size, the largest first."""
+        return np.vstack([self.at(X, cell) for cell in reversed(range(self.count))])
+
 
 @dataclass(frozen=True)
 class AtFullSize:
@@ -194,7 +228,7 @@ class AtFullSize:
     goes away."""
 
     inner: GPPredictor
-    sizes: Sizes
+    sizes: SizeColumn
     run_there: bool = False
 
     @property
@@ -218,7 +252,7 @@ class CostAtFullSize:
     """What a model of costs says about rows at full size."""
 
     inner: Predictor
-    sizes: Sizes
+    sizes: SizeColumn
 
     @property
     def handover(self) -> Mapping[str, Any]:

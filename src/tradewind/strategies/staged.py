@@ -205,7 +205,7 @@ def _joined(before: History, growth: float, stage: History) -> History:
         earlier = replace(before, cost=before.cost * growth)
     arrays: dict[str, Any] = {
         name: np.concatenate([getattr(earlier, name), getattr(stage, name)])
-        for name in ("X", "quality", "cost", "noise", "initial")
+        for name in ("X", "quality", "cost", "noise", "raced", "initial")
     }
     sizes = np.concatenate([earlier.sizes.finished, stage.sizes.finished])
     return replace(stage, **arrays, sizes=replace(stage.sizes, finished=sizes))

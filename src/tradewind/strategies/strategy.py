@@ -35,6 +35,8 @@ class Strategy(Protocol):
 
 
 def eligible(strategy: Strategy, history: History) -> Mask:
-    """Which finished trials may win (n,); at least one is finished."""
+    """Which finished trials may win (n,): those that the strategy says, and that went through all
+    their folds. At least one is finished; where none would be left, all may."""
     rule = getattr(strategy, "eligible", None)
-    return np.ones(len(history.X), dtype=bool) if rule is None else np.asarray(rule(history))
+    may_win = ~history.raced if rule is None else np.asarray(rule(history)) & ~history.raced
+    return may_win if may_win.any() else np.ones_like(may_win)

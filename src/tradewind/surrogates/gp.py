@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 
 from tradewind.surrogates.kernels import (
     Embedding,
+    SizeCurve,
     Variances,
     matern52,
     parameter_distances,
@@ -40,8 +41,9 @@ class GaussianProcess:
     how inactive parameters are neutral, and `size_power` is the exponent of the curve along the
     training size, 0 for its logarithm; None takes the size for a parameter like the others
     (kernels.py). At the smallest size, what all configurations fall short of the largest has the
-    log variance `shared_mean`, and what each does for itself `own_mean`; `size_length` and its
-    std are those of the log length-scale along the logarithm of the size."""
+    log variance `shared_mean`, and what each does for itself `own_mean`; `size_length` and its std
+    are those of the log length-scale along the logarithm of the size, with which y is expected to
+    grow by `size_slope` before any size has been seen."""
 
     length_mean: float = 0.0
     length_std: float = 0.5
@@ -55,8 +57,13 @@ class GaussianProcess:
     size_std: float = 1.0
     size_length: float = 0.8
     size_length_std: float = 0.7
+    size_slope: float = 0.0
     max_steps: int = 50
     fit_points: int = 300  # hyper-parameters are fitted to at most so many points, spread evenly
+
+    def __post_init__(self) -> None:
+        if self.size_power is not None and not 0.0 <= self.size_power < np.inf:
+            raise ValueError(f"size_power must be None or ≥ 0, but got {self.size_power!r}")
 
     def fit(
         self,
@@ -69,16 +76,23 @@ class GaussianProcess:
         rng: np.random.Generator,
     ) -> GPPredictor:
         """The posterior at the most probable hyper-parameters. `rng` is not used."""
-        scale = Standardize.of(y)
-        t = scale.forward(y)
-        known = np.zeros(len(y)) if noise is None else noise / scale.scale / scale.scale
         embedding = Embedding.of(columns, apart=self.apart, size_power=self.size_power)
+        trend = Trend.of(embedding.size, self.size_slope)
+        scale = Standardize.of(y - trend(X))
+        t = scale.forward(y - trend(X))
+        known = np.zeros(len(y)) if noise is None else noise / scale.scale / scale.scale
         Z, rho = embedding(X), embedding.shortfall(X)
         rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), self.fit_points)).astype(int))
         at = None if rho is None else rho[rows]
         fit = _Likelihood(self, Z[rows], at, t[rows], known[rows], embedding, columns.d)
         theta = fit.maximize(_start(start, fit))
-        return GPPredictor.of(theta, Z, rho, t, known, embedding, scale)
+        return GPPredictor.of(theta, Z, rho, t, known, embedding, scale, trend)
+
+
+def cost_process() -> GaussianProcess:
+    """For the logarithm of a cost, which is proportional to the training size until more is known,
+    and whose inactive parameters are apart."""
+    return GaussianProcess(apart=True, size_power=0.0, size_slope=1.0)
 
 
 def _start(start: Mapping[str, Any] | None, fit: _Likelihood) -> Array:
@@ -174,6 +188,23 @@ class _Likelihood:
         return -value, -gradient
 
 
+@dataclass(frozen=True)
+class Trend:
+    """What y grows by along the training size, before anything is seen: 0 at the largest."""
+
+    size: SizeCurve | None = None
+    slope: float = 0.0
+
+    @classmethod
+    def of(cls, size: SizeCurve | None, slope: float) -> Trend:
+        return cls(size, slope) if slope else cls()
+
+    def __call__(self, X: Array) -> Array | float:
+        if self.size is None:
+            return 0.0
+        return -self.slope / self.size.step * self.size.logs[self.size.cells(X)]
+
+
 class _Cross(NamedTuple):
     """Rows X (m, d) beside what was seen: their features and ρ, the covariance k with it and the
     slope of that by r², both (m, n), and V = k W'."""
@@ -192,6 +223,7 @@ class GPPredictor:
     theta: Array
     embedding: Embedding
     scale: Standardize
+    trend: Trend
     features: Array  # (n, p), weighted by √w
     rho: Array | None  # (n,) the shortfall along the training size
     roots: Array  # (p,) √w
@@ -210,6 +242,7 @@ class GPPredictor:
         known: Array,
         embedding: Embedding,
         scale: Standardize,
+        trend: Trend,
     ) -> GPPredictor:
         """The posterior of standardized data t (n,) at features Z (n, p) for given θ."""
         level, noise, *more = np.exp(theta[-2 if rho is None else -4 :]).tolist()
@@ -228,14 +261,23 @@ class GPPredictor:
         projected = W @ t
         constant = float(ones @ projected) / float(ones @ ones)
         alpha = W.T @ (projected - constant * ones)
-        return cls(theta, embedding, scale, features, rho, roots, variances, constant, alpha, W)
+        parts = features, rho, roots, variances, constant, alpha, W
+        return cls(theta, embedding, scale, trend, *parts)
 
     @property
     def handover(self) -> Mapping[str, Any]:
         return {"theta": [round(float(x), 6) for x in self.theta]}
 
     def predict(self, X: Array) -> Normal:
-        return self._marginals(self._cross(X))
+        normal = self._marginals(self._cross(X))
+        return Normal(normal.mean + self.trend(X), normal.std)
+
+    def mean(self, X: Array) -> Array:
+        """The mean of `predict`, for much less."""
+        features, rho = self.embedding(X) * self.roots, self.embedding.shortfall(X)
+        k = matern52(squared_distances(features, self.features))[0]
+        mean = self.constant + self.variances.between(k, rho, self.rho) @ self.alpha
+        return self.scale.inverse(mean) + self.trend(X)
 
     def _cross(self, X: Array) -> _Cross:
         features, rho = self.embedding(X) * self.roots, self.embedding.shortfall(X)
@@ -255,6 +297,7 @@ class GPPredictor:
     def predict_gradient(self, X: Array) -> tuple[Normal, Array, Array]:
         at = self._cross(X)
         normal, along = self._marginals(at), self._along(X, at)
+        normal = Normal(normal.mean + self.trend(X), normal.std)
         std = normal.std / self.scale.scale
         d_mean = along(self.alpha[None, :])
         d_std = -along(at.V @ self.W) / std[:, None]  # V W is k K⁻¹
@@ -277,7 +320,7 @@ class GPPredictor:
         have been observed, each for its own. X and Y differ in the training size alone; that a
         better result could be bad news is not believed."""
         x, y = self._cross(X), self._cross(Y)
-        return self._foreseen(y, self._covariance(x, y) / self._spread(x))
+        return self._foreseen(Y, y, self._covariance(x, y) / self._spread(x))
 
     def foresee_gradient(self, X: Array, Y: Array) -> tuple[Normal, Array, Array]:
         """`foresee`, and the gradients of mean and std by the columns that X and Y share."""
@@ -288,14 +331,15 @@ class GPPredictor:
         d_covariance = -along_x(y.V @ self.W) - along_y(known)
         d_spread = -along_x(known) / spread[:, None]
         d_std = d_covariance - (covariance / spread)[:, None] * d_spread
-        d_std *= (self.scale.scale / spread)[:, None]
+        d_std *= np.where(covariance > 0.0, self.scale.scale / spread, 0.0)[:, None]
         d_mean = along_y(self.alpha[None, :]) * self.scale.scale
-        return self._foreseen(y, covariance / spread), d_mean, d_std
+        return self._foreseen(Y, y, covariance / spread), d_mean, d_std
 
-    def _foreseen(self, at: _Cross, std: Array) -> Normal:
+    def _foreseen(self, X: Array, at: _Cross, std: Array) -> Normal:
         least = 1e-5 * np.sqrt(self.variances.level)
         mean = self.constant + at.k @ self.alpha
-        return self.scale.natural(Normal(mean, np.maximum(std, least)))
+        normal = self.scale.natural(Normal(mean, np.maximum(std, least)))
+        return Normal(normal.mean + self.trend(X), normal.std)
 
     def _covariance(self, x: _Cross, y: _Cross) -> Array:
         """Of f at rows and at the same rows elsewhere, (m,)."""

@@ -33,11 +33,12 @@ _ARC = 2.0  # radians; with radius 1/_ARC, nearby values are as far apart as on 
 class SizeCurve:
     """ρ(s) = (s^−p − 1) / (s₁^−p − 1), or its limit log s / log s₁ at p = 0, with s relative to the
     largest size and s₁ the smallest. `values` are those of the cells of column `column`, and
-    `logs` those of the logarithm."""
+    `logs` those of the logarithm; a factor of e in the size is `step` of these."""
 
     column: int
     values: Array
     logs: Array
+    step: float
 
     @classmethod
     def of(cls, columns: Columns, power: float | None) -> SizeCurve | None:
@@ -46,7 +47,8 @@ class SizeCurve:
             return None
         logs = -np.log(np.array(columns.fractions) / columns.fractions[-1])
         rho = np.expm1(power * logs) if power > 0 else logs
-        return cls(int(np.flatnonzero(columns.size)[0]), rho / rho[0], logs / logs[0])
+        column = int(np.flatnonzero(columns.size)[0])
+        return cls(column, rho / rho[0], logs / logs[0], 1.0 / float(logs[0]))
 
     def __call__(self, X: Array) -> Array:
         return np.asarray(self.values[self.cells(X)])
