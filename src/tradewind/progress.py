@@ -127,7 +127,8 @@ def cause(error: str) -> str:
 
 def _described(best: Trial) -> str:
     cost = "" if best.cost is None else f" in {best.cost:.3g}"
-    return f"best {best.value:.4g}{cost} (#{best.number})"
+    size = f" on {best.train_size:.0%} of the data" * (best.train_size < 1.0)
+    return f"best {best.value:.4g}{cost}{size} (#{best.number})"
 
 
 def _watched() -> bool:
