@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -254,3 +255,18 @@ def test_an_interrupt_while_a_callback_runs_is_heard_after_it() -> None:
 
     study.optimize(score, n_trials=9, callbacks=[callback])
     assert states(study) == ["finished"]
+
+
+def test_a_process_that_an_objective_forks_ends_by_signals_as_any_other_does() -> None:
+    """A pool inside an objective ends its workers by SIGTERM, also those that wait for work."""
+
+    def objective(trial: Any) -> float:
+        child = os.fork()
+        if not child:
+            usual = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+            os._exit(0 if usual else 1)
+        return float(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+    study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
+    study.optimize(objective, n_trials=1)
+    assert study.best.value == 0.0

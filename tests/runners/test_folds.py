@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -649,3 +650,16 @@ def test_a_study_races_its_trials_against_the_best_so_far(n_workers: int) -> Non
     assert all(len(t.folds) == 5 for t in study.trials if not t.raced)
     assert max(abs(t.value - t.params["x"]) for t in study.trials) < 0.05
     assert study.best.params["x"] == max(t.params["x"] for t in study.trials)
+
+
+def test_a_smaller_part_of_what_is_in_order_of_time_is_its_latest() -> None:
+    rows = np.arange(60)[:, None]
+    for options in ({"cv": TimeSeriesSplit(3)}, {"cv": 3, "time": True}):
+        run = Run(replace(trial(), train_size=0.5))
+        for fold in run.folds(rows, **options):
+            before = np.setdiff1d(np.arange(60), fold.valid)
+            if "time" not in options:
+                before = before[before < fold.valid.min()]
+            assert list(fold.train) == list(before[-len(fold.train) :])
+            assert len(fold.train) == round(len(before) / 2)
+            fold.report(0.5)

@@ -275,3 +275,53 @@ def test_other_models_are_refused() -> None:
         MultiFidelity(surrogate=RandomForest())
     with pytest.raises(TypeError, match="natural units"):
         MultiFidelity(output=Output.LOG_ERROR)
+
+
+# ---- what goes wrong ----
+
+
+def test_full_runs_that_fail_are_not_made_for_ever() -> None:
+    study = tw.create_study(SPACE, strategy=MultiFidelity(), seed=0)
+    for _ in range(30):
+        trial = study.ask()
+        value, cost = proportional(trial)
+        if trial.train_size == 1.0:
+            study.fail(trial, "out of memory")
+        else:
+            study.tell(trial, value, cost=cost)
+    later = study.trials[10:]
+    assert sum(t.train_size == 1.0 for t in later) < len(later) / 2
+
+
+def test_sizes_that_change_what_a_configuration_is_are_refused() -> None:
+    kind, size = tw.Categorical(["a", "b"]), tw.TrainSize([0.1, 1.0])
+    forbidden = tw.Space({"kind": kind, "s": size}, forbid=[{"kind": "b", "s": 1.0}])
+    conditional = tw.Space({"x": tw.Float(0, 1, when={"s": tw.at_least(0.5)}), "s": size})
+    for space in (forbidden, conditional):
+        with pytest.raises(SpaceError, match=r"when= or forbid= names 's'"):
+            tw.create_study(space, strategy=MultiFidelity())
+
+
+def test_one_size_is_enough_to_expect_another_cost_at_the_others() -> None:
+    study = tw.create_study(SPACE, strategy=MultiFidelity(), seed=0)
+    for i in range(8):
+        study.add({"x": i / 8, "y": 0.5, "kind": "a", "size": 1 / 27}, 0.5 + 0.01 * i, cost=1.0)
+    trial = study.ask(max_cost=5.0)
+    assert trial.train_size < 0.2  # all of the data would cost 27
+
+
+def test_a_small_finite_space_is_searched_through_at_full_size() -> None:
+    space = tw.Space({"x": tw.Ordinal([1, 2, 3, 4]), "size": tw.TrainSize([0.5, 1.0])})
+    study = tw.create_study(space, strategy=MultiFidelity(), seed=0)
+    for _ in range(8):
+        trial = study.ask()
+        study.tell(trial, float(trial.params["x"]), cost=1.0)  # type: ignore[arg-type]
+    assert len({tuple(t.params.values()) for t in study.trials}) == 8
+
+
+def test_a_reference_comes_from_full_runs_of_the_design() -> None:
+    def objective(trial: Trial) -> tuple[float, float]:
+        return proportional(trial)
+
+    study = search(objective, budget=60.0, goal=tw.Tradeoff(alpha=0.1))
+    assert study.goal.reference == pytest.approx(10.0)  # type: ignore[attr-defined]
