@@ -77,7 +77,7 @@ def trial_of(params: dict[str, Any]) -> Trial:
 
 def share_of_full(study: tw.Study) -> float:
     """How much of the cost went into full-size trials, the design left out."""
-    chosen = study.trials[4:]
+    chosen = study.trials[5:]
     full = sum(t.cost or 0.0 for t in chosen if t.train_size == 1.0)
     return full / sum(t.cost or 0.0 for t in chosen)
 
@@ -86,8 +86,16 @@ def share_of_full(study: tw.Study) -> float:
 
 
 def test_the_design_goes_from_the_smallest_size_to_the_others() -> None:
-    study = search(flat, budget=40.0)
-    assert [t.train_size for t in study.trials[:4]] == [1 / 27, 1.0, 1 / 9, 1 / 3]
+    study = search(flat, budget=50.0)
+    assert [t.train_size for t in study.trials[:5]] == [1 / 27, 1.0, 1 / 9, 1 / 3, 1 / 27]
+
+
+def test_the_last_of_the_design_is_its_full_run_at_the_smallest_size() -> None:
+    study = search(flat, budget=50.0)
+    _, full, _, _, small = (dict(t.params) for t in study.trials[:5])
+    assert small.pop("size") < full.pop("size")
+    assert small == full
+    assert study.trials[4].origin is Origin.DESIGN
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -141,7 +149,7 @@ def test_without_costs_it_runs_at_full_size() -> None:
     for _ in range(12):
         trial = study.ask()
         study.tell(trial, proportional(trial)[0])
-    assert {t.train_size for t in study.trials[4:]} == {1.0}
+    assert {t.train_size for t in study.trials[5:]} == {1.0}
 
 
 def test_failures_and_folds_are_taken_in() -> None:

@@ -82,8 +82,9 @@ class Bayes:
         design = self.design
         if goal.open and not self.largest_reference:
             design = replace(design, size=max(design.size, self.reference_points))
-        if len(history.evaluated) < design.size and not history.staged:
-            return _proposal(space, self._designed(design, space, history, rng), Origin.DESIGN)
+        row = None if history.staged else self._designed(design, space, history, rng)
+        if row is not None:
+            return _proposal(space, row, Origin.DESIGN)
         if not len(history.X):  # nothing but failures, or all still running
             return _proposal(space, fresh_point(space, history, rng), Origin.DESIGN)
         goal = self.settle(goal, history)
@@ -117,9 +118,11 @@ class Bayes:
 
     def _designed(
         self, design: Design, space: Space, history: History, rng: np.random.Generator
-    ) -> Array:
-        """The next row (d,) of the initial design."""
-        return design.point(space, history, rng)
+    ) -> Array | None:
+        """The next row (d,) of the initial design; None if it is over."""
+        if len(history.evaluated) < design.size:
+            return design.point(space, history, rng)
+        return None
 
     def _models(
         self, space: Space, goal: Goal, history: History, rng: np.random.Generator

@@ -77,14 +77,23 @@ class MultiFidelity(Bayes):
 
     def _designed(
         self, design: Design, space: Space, history: History, rng: np.random.Generator
-    ) -> Array:
+    ) -> Array | None:
         """The smallest size, the largest, the next to smallest, the next to largest and so on: the
-        first result is cheap, and the second says what a full one costs."""
-        row = super()._designed(design, space, history, rng)[None, :]
+        first result is cheap, and the second says what a full one costs. Last, what was run in full
+        is run at the smallest size, so that the two can be compared."""
+        row = super()._designed(design, space, history, rng)
         sizes = SizeColumn.of(space.columns)
-        pair, second = divmod(history.designed % sizes.count, 2)
-        cell = sizes.count - 1 - pair if second else pair
-        return np.asarray(sizes.at(row, cell)[0])
+        if row is not None:
+            pair, second = divmod(history.designed % sizes.count, 2)
+            cell = sizes.count - 1 - pair if second else pair
+            return np.asarray(sizes.at(row[None, :], cell)[0])
+        if history.designed != design.size:
+            return None
+        rows = history.evaluated
+        full = rows[(rows == sizes.largest(rows))[:, sizes.column]][:1]
+        tried = {row.tobytes() for row in rows}
+        smallest = [row for row in sizes.at(full, 0) if row.tobytes() not in tried]
+        return smallest[0] if smallest else None
 
     def _models(
         self, space: Space, goal: Goal, history: History, rng: np.random.Generator
