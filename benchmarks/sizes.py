@@ -1,6 +1,6 @@
 """How much search time smaller training sets save, with models that are trained for real.
 
-    python benchmarks/sizes.py run --data DIR --out results.jsonl      # about two hours
+    python benchmarks/sizes.py run --data DIR --out results.jsonl      # about 45 minutes
     python benchmarks/sizes.py run --data DIR --out results.jsonl --method multifidelity --again
     python benchmarks/sizes.py report results.jsonl --plot sizes.svg
 

@@ -88,6 +88,15 @@ class Search:
         return out.splitlines(), err
 
 
+@pytest.fixture(autouse=True)
+def _usual_termination() -> Iterator[None]:
+    """Libraries that other tests have loaded may have handlers of their own."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    if before is not None:  # a handler that is not Python's cannot be put back
+        signal.signal(signal.SIGTERM, before)
+
+
 def ended(found: str) -> list[str]:
     """The states that were printed, but for that of a trial that was proposed ahead, which may have
     been there to go back to the queue."""

@@ -1,6 +1,6 @@
 """Tradewind selects machine-learning models for how well they predict and how much they cost."""
 
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
 from tradewind import errors, recipes, runners, strategies, subsets
 from tradewind.errors import TradewindError
@@ -20,7 +20,7 @@ from tradewind.studies import (
 from tradewind.study import Study
 from tradewind.types import Trial
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from tradewind.search_cv import TradeoffSearchCV
 
 __version__ = "0.1.0"
@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name == "TradeoffSearchCV":  # scikit-learn is heavy: only for those who ask
         from tradewind.search_cv import TradeoffSearchCV
 
