@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
@@ -415,3 +416,20 @@ def test_progress_is_shown_if_asked_for(capfd: pytest.CaptureFixture[str]) -> No
     assert "Fitting 3 folds for each of 2 candidates, totalling 6 fits" in capfd.readouterr().out
     search(n_iter=2, verbose=2).fit(X, y)
     assert "[1] score" in capfd.readouterr().out
+
+
+def test_the_output_of_a_transformer_can_be_set_before_and_after_fit() -> None:
+    frame = pd.DataFrame(np.arange(20.0).reshape(10, 2), columns=["a", "b"])
+
+    def constant(estimator: Any, X: Any, y: Any = None) -> float:
+        return 1.0
+
+    space = {"with_mean": [True, False]}
+    options: dict[str, Any] = {"n_iter": 2, "cv": 2, "scoring": constant, "random_state": 0}
+    before = TradeoffSearchCV(StandardScaler(), space, **options).set_output(transform="pandas")
+    assert list(before.fit(frame).transform(frame)) == ["a", "b"]
+    assert list(clone(before).fit(frame).transform(frame)) == ["a", "b"]
+    after = TradeoffSearchCV(StandardScaler(), space, **options).fit(frame)
+    assert isinstance(after.transform(frame), np.ndarray)
+    assert list(after.set_output(transform="pandas").transform(frame)) == ["a", "b"]
+    assert not hasattr(TradeoffSearchCV(Ridge(), {"alpha": [1.0]}), "set_output")

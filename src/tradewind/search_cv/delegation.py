@@ -82,6 +82,14 @@ class Delegation:
     transform = _delegated("transform")
     inverse_transform = _delegated("inverse_transform")
 
+    @available_if(lambda search: hasattr(search.estimator, "set_output"))  # type: ignore[untyped-decorator]
+    def set_output(self, *, transform: Any = None) -> Delegation:
+        """What `transform` gives, as for the estimator: "default", "pandas" or "polars"."""
+        for model in (self.estimator, getattr(self, "best_estimator_", None)):
+            if model is not None:
+                model.set_output(transform=transform)
+        return self
+
     @property
     def n_features_in_(self) -> int:
         """The number of features that the best estimator has seen."""
