@@ -18,6 +18,7 @@ PACKAGE = Path(tradewind.__file__).parent
 LAYERS = (
     {"types", "errors", "lock"},
     {"space", "subsets", "racing"},
+    {"models"},
     {"events"},
     {"runners", "log"},
     {"history", "transforms"},
@@ -44,10 +45,13 @@ SHELL_KNOWS = {"types", "errors", "lock", "events", "space", "subsets", "racing"
 SHELL_IS_KNOWN_FROM = RANK["heart"]
 
 HEAVY = (
-    *("cloudpickle", "distributed", "matplotlib", "pandas", "psutil", "psycopg", "ray"),
-    *("scipy.stats", "sklearn", "sqlite3", "torch", "tqdm"),
+    *("cloudpickle", "distributed", "gensim", "lightgbm", "matplotlib", "pandas", "psutil"),
+    *("psycopg", "ray", "scipy.stats", "sklearn", "snowballstemmer", "sqlite3", "torch", "tqdm"),
 )
-EXTRAS = ("distributed", "gpytorch", "matplotlib", "pandas", "psycopg", "ray", "torch")
+EXTRAS = (
+    *("distributed", "gensim", "gpytorch", "lightgbm", "matplotlib", "pandas", "psycopg", "ray"),
+    *("snowballstemmer", "torch"),
+)
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -10,7 +10,7 @@ import pytest
 
 import tradewind as tw
 
-MODULES = ("errors", "recipes", "runners", "strategies", "subsets")
+MODULES = ("errors", "models", "recipes", "runners", "strategies", "subsets")
 
 
 def in_order(names: Iterable[str]) -> list[str]:

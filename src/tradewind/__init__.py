@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from tradewind import errors, recipes, runners, strategies, subsets
+from tradewind import errors, models, recipes, runners, strategies, subsets
 from tradewind.errors import TradewindError
 from tradewind.goals import Quality, Tradeoff
 from tradewind.replaying import Replay, replay
@@ -49,6 +49,7 @@ __all__ = [
     "import_study",
     "list_studies",
     "load_study",
+    "models",
     "recipes",
     "rename_study",
     "replay",

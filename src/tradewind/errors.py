@@ -8,6 +8,7 @@
     ├── TrialFailed (RuntimeError)       a trial that failed, where failures end the search
     ├── NothingFinished (LookupError)    a question that only a finished trial can answer
     ├── WorkerError (RuntimeError)       workers that cannot start, or a cluster that has gone
+    ├── DataError (ValueError)           data or a saved model that is missing, damaged or foreign
     └── StorageError (RuntimeError)      a store that cannot be reached, read or written
         ├── FormatError                  what is stored is damaged, or of a newer format
         ├── StudyExists (ValueError)     a name that the store has already
@@ -47,6 +48,10 @@ class NothingFinished(TradewindError, LookupError):
 
 class WorkerError(TradewindError, RuntimeError):
     """Workers that cannot start, or a cluster that has gone."""
+
+
+class DataError(TradewindError, ValueError):
+    """Data, word vectors or a saved model: missing, damaged, or of another kind."""
 
 
 class StorageError(TradewindError, RuntimeError):

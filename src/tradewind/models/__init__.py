@@ -1,0 +1,59 @@
+"""The models of the papers, as scikit-learn estimators, and the texts and vectors they read.
+
+Each name is loaded when it is asked for: PyTorch and gensim come with `tradewind[text]`, LightGBM
+with `tradewind[trees]`, and nobody needs them all.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tradewind.models.siamese import SiameseBiLSTM as SiameseBiLSTM
+    from tradewind.models.svm import UnigramSVM as UnigramSVM
+    from tradewind.models.text import Vocabulary as Vocabulary
+    from tradewind.models.text import tokenize as tokenize
+    from tradewind.models.textcnn import TextCNN as TextCNN
+    from tradewind.models.trees import TreeRanker as TreeRanker
+    from tradewind.models.vectors import WordVectors as WordVectors
+    from tradewind.models.vectors import read_vectors as read_vectors
+
+_HOMES = {
+    "SiameseBiLSTM": "siamese",
+    "TextCNN": "textcnn",
+    "TreeRanker": "trees",
+    "UnigramSVM": "svm",
+    "Vocabulary": "text",
+    "WordVectors": "vectors",
+    "load_insuranceqa": "datasets",
+    "load_letor": "datasets",
+    "load_mr": "datasets",
+    "load_yelp": "datasets",
+    "precision_at_1": "ranking",
+    "read_vectors": "vectors",
+    "reciprocal_rank": "ranking",
+    "tokenize": "text",
+}
+_EXTRAS = {"torch": "text", "gensim": "text", "snowballstemmer": "text", "lightgbm": "trees"}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        home = importlib.import_module(f"{__name__}.{_HOMES[name]}")
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRAS:
+            raise
+        raise ImportError(
+            f"{name} needs {error.name}, which is not installed: "
+            f'pip install "tradewind[{_EXTRAS[error.name]}]"'
+        ) from None
+    return getattr(home, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOMES]

@@ -1,0 +1,120 @@
+"""Fitted estimators as files: one .npz of plain arrays and one JSON document, nothing pickled."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradewind.errors import DataError
+from tradewind.models.files import arrays as arrays_in
+from tradewind.models.vectors import WordVectors
+
+_FORMAT = 1
+_DOCUMENT = "document"  # the name of the JSON among the arrays
+
+
+class Saved:
+    """`save` and `load` for estimators in the manner of scikit-learn: all parameters and all fitted
+    attributes, as long as they are numbers, strings, arrays, word vectors or made of these."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write this estimator to a file, which is replaced at once or not at all."""
+        arrays: dict[str, Any] = {}
+        document = {
+            "format": _FORMAT,
+            "kind": type(self).__name__,
+            "state": {name: _encode(name, value, arrays) for name, value in vars(self).items()},
+        }
+        arrays[_DOCUMENT] = np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
+        path = Path(path)
+        aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            with open(aside, "wb") as file:
+                np.savez(file, **arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(path)
+        finally:
+            aside.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The estimator in a file that `save` wrote."""
+        arrays = arrays_in(Path(path))
+        try:
+            document = json.loads(arrays.pop(_DOCUMENT).tobytes())
+            version, kind = document["format"], document["kind"]
+        except (KeyError, RecursionError, TypeError, ValueError) as error:
+            raise DataError(f"{path} is not a saved model: {error!r}") from None
+        if version != _FORMAT:
+            raise DataError(
+                f"{path} has format {version}, and only {_FORMAT} can be read: update Tradewind"
+            )
+        if kind != cls.__name__:
+            raise DataError(f"{path} holds a {kind}: load it with {kind}.load")
+        model = cls.__new__(cls)
+        try:
+            state = {name: _decode(value, arrays) for name, value in document["state"].items()}
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+            raise DataError(f"{path} is damaged: {error!r}") from None
+        vars(model).update(state)
+        return model
+
+
+def _encode(name: str, value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """A value as JSON; an array goes to `arrays`, and its name there is the JSON."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case np.generic() if isinstance(plain := value.item(), (bool, int, float)):
+            return plain
+        case np.ndarray() if isinstance(value, np.ma.MaskedArray):
+            pass  # its mask would be lost
+        case np.ndarray() if value.dtype.kind in "biufcSUmM":
+            key = f"a{len(arrays)}"
+            arrays[key] = value
+            return {"array": key}
+        case np.ndarray() if value.dtype.kind in "OT":  # labels from a data frame are objects
+            items = [_encode(name, item, arrays) for item in value.ravel().tolist()]
+            return {"objects": [list(value.shape), items]}
+        case WordVectors():
+            # not as an array of strings, which would lose a \0 at their end
+            return {"vectors": [list(value.words), _encode(name, value.vectors, arrays)]}
+        case list():
+            return {"list": [_encode(name, item, arrays) for item in value]}
+        case tuple():
+            return {"tuple": [_encode(name, item, arrays) for item in value]}
+        case dict():
+            pairs = [[_encode(name, each, arrays) for each in pair] for pair in value.items()]
+            return {"dict": pairs}
+    raise TypeError(f"{name} cannot be saved: {value!r:.80} is a {type(value).__name__}")
+
+
+def _decode(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    ((tag, content),) = value.items()
+    match tag:
+        case "array":
+            return arrays[content]
+        case "objects":
+            shape, items = content
+            array = np.empty(len(items), dtype=object)
+            for i, item in enumerate(items):  # one by one, since an item may be a row itself
+                array[i] = _decode(item, arrays)
+            return array.reshape(shape)
+        case "vectors":
+            words, vectors = content
+            return WordVectors(tuple(words), _decode(vectors, arrays))
+        case "list":
+            return [_decode(item, arrays) for item in content]
+        case "tuple":
+            return tuple(_decode(item, arrays) for item in content)
+        case "dict":
+            return {_decode(key, arrays): _decode(item, arrays) for key, item in content}
+    raise ValueError(f"the unknown form {tag!r}")

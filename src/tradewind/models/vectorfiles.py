@@ -1,0 +1,218 @@
+"""The formats of word vectors: word2vec (binary and text), GloVe, NumPy. Each is read as a stream,
+so that what is not wanted is never held in memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradewind.errors import DataError
+from tradewind.models.files import CHUNK, arrays, opened
+
+Table: TypeAlias = NDArray[np.float32]  # (words, dimensions)
+
+_LONGEST = 1 << 20  # bytes of a line that tells the format
+_HEADER = re.compile(rb"(\d{1,15})[ \t]+(\d{1,15})\s*")
+_ZIP = b"PK\x03\x04"
+
+
+def read_rows(path: Path, wanted: AbstractSet[str] | None) -> tuple[tuple[str, ...], Table]:
+    """The words of a file that are wanted, and their vectors; of a repeated word the first."""
+    with opened(path) as file:
+        magic = file.read(len(_ZIP))
+        file.seek(0)
+        if magic == _ZIP:
+            return _read_arrays(path, wanted)
+        first = file.readline(_LONGEST)
+        rows = _Rows(path, wanted)
+        if header := _HEADER.fullmatch(first):
+            rows.promised, rows.dimensions = int(header[1]), int(header[2])
+            if not (rows.promised and rows.dimensions):
+                raise DataError(f"{path} holds no vectors: its header is {first.strip()!r}")
+            start = file.tell()
+            second = file.readline(_LONGEST)
+            file.seek(start)
+            if _is_text(second, rows.dimensions):
+                _read_text(rows, file, 2)
+            else:
+                _read_binary(rows, file)
+        else:
+            rows.dimensions = _dimensions(first)
+            if not rows.dimensions:
+                begins = f"it begins with {first[:40]!r}" if first else "it is empty"
+                raise DataError(f"{path} holds no word vectors: {begins}")
+            file.seek(0)
+            _read_text(rows, file, 1)
+        return rows.finished()
+
+
+class _Rows:
+    """The rows that are kept. Memory grows with these only, whatever a header promises."""
+
+    def __init__(self, path: Path, wanted: AbstractSet[str] | None) -> None:
+        self.path = path
+        self.promised: int | None = None
+        self.dimensions = 0
+        self.count = 0
+        # words are compared as bytes, since most are skipped and some files break off characters
+        self._wanted: set[bytes] | None = None
+        if wanted is not None:
+            self._wanted = {word.encode("utf-8", "surrogatepass") for word in wanted}
+        self._words: dict[bytes, None] = {}
+        self._data = bytearray()
+
+    def wants(self, word: bytes) -> bool:
+        """Whether to keep the next row, which is that of `word`."""
+        self.count += 1
+        return (self._wanted is None or word in self._wanted) and word not in self._words
+
+    def keep(self, word: bytes, vector: bytes) -> None:
+        self._words[word] = None
+        self._data += vector
+
+    def finished(self) -> tuple[tuple[str, ...], Table]:
+        if self.promised is not None and self.count < self.promised:
+            raise DataError(
+                f"{self.path} is cut off, or its header lies: there are {self.count} vectors of "
+                f"{self.promised}"
+            )
+        table = np.frombuffer(self._data, dtype="<f4").reshape(-1, self.dimensions)
+        table.setflags(write=False)
+        words = tuple(map(self._decoded, self._words))
+        _check_finite(self.path, words, table)
+        return words, table
+
+    def _decoded(self, word: bytes) -> str:
+        try:
+            return word.decode()
+        except UnicodeDecodeError:
+            raise DataError(
+                f"{self.path}: the word {word[:40]!r} is not UTF-8; give the words that you need, "
+                "and the others are skipped"
+            ) from None
+
+
+def first_not_finite(table: Table) -> int | None:
+    """The first row with a number that is not finite. The sum of a row shows most that are."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspects = np.flatnonzero(~np.isfinite(table.sum(axis=1)))
+    return next((int(row) for row in suspects if not np.isfinite(table[row]).all()), None)
+
+
+def _check_finite(path: Path, words: tuple[str, ...], table: Table) -> None:
+    if (row := first_not_finite(table)) is not None:
+        raise DataError(f"{path}: the vector of {words[row]!r} is not finite")
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_text(line: bytes, dimensions: int) -> bool:
+    """Whether a row is text, or was before it was damaged: half of it must be numbers then."""
+    numbers = [_is_number(field) for field in line.split()[1:]]
+    whole = len(numbers) >= dimensions and all(numbers[-dimensions:])
+    return whole or 2 * sum(numbers) >= max(len(numbers), dimensions)
+
+
+def _dimensions(line: bytes) -> int:
+    """How many numbers end a line. Its first field is a word, even where that is a number."""
+    fields = line.rstrip().split(b" ")[1:]
+    return next((i for i, f in enumerate(reversed(fields)) if not _is_number(f)), len(fields))
+
+
+def _read_text(rows: _Rows, file: BinaryIO, first: int) -> None:
+    """Lines of a word and its numbers. Words may contain spaces: those of glove.840B do."""
+    path, d = rows.path, rows.dimensions
+    for number, raw in enumerate(file, first):
+        line = raw.rstrip()
+        if rows.count == rows.promised:
+            if line:
+                raise DataError(
+                    f"{path}, line {number}: this is more than the {rows.promised} vectors of the "
+                    "header"
+                )
+            continue
+        spaces = line.count(b" ")
+        word = line[: line.find(b" ")] if spaces == d else line.rsplit(b" ", d)[0]
+        # a word that ends with a number would be a number too many, not a word
+        if spaces < d or not word or (spaces > d and _is_number(word.split(b" ")[-1])):
+            raise DataError(
+                f"{path}, line {number}: a word and {d} numbers are needed, but there are "
+                f"{len(line.split())} fields"
+            )
+        if rows.wants(word):
+            try:
+                values = [float(field) for field in line.rsplit(b" ", d)[1:]]
+            except ValueError as error:
+                raise DataError(f"{path}, line {number}: {error}") from None
+            with np.errstate(over="ignore"):
+                vector = np.array(values, dtype="<f4")
+            if not np.isfinite(vector).all():
+                raise DataError(f"{path}, line {number}: the vector is not finite")
+            rows.keep(word, vector.tobytes())
+
+
+def _read_binary(rows: _Rows, file: BinaryIO) -> None:
+    """A word, a space and the bytes of its numbers, with or without a line break behind them."""
+    promised = rows.promised or 0
+    size = 4 * rows.dimensions
+    data, at = b"", 0
+    while rows.count < promised:
+        space = data.find(b" ", at)
+        if space < 0 or space + 1 + size > len(data):
+            more = file.read(CHUNK)
+            if not more:
+                break
+            data, at = data[at:] + more, 0
+            continue
+        word = data[at + (data[at] == ord("\n")) : space]
+        at = space + 1 + size
+        if not word or b"\n" in word or b"\0" in word:
+            raise DataError(
+                f"{rows.path}, vector {rows.count + 1}: {word[:40]!r} is not a word; the file is "
+                "damaged, or its header lies"
+            )
+        if rows.wants(word):
+            rows.keep(word, data[space + 1 : at])
+    if rows.count < promised:
+        raise DataError(
+            f"{rows.path} is cut off in vector {rows.count + 1} of {promised}, or its header lies"
+        )
+    if data[at:].strip() or file.read(CHUNK).strip():
+        raise DataError(f"{rows.path} goes on behind the {promised} vectors of its header")
+
+
+def _read_arrays(path: Path, wanted: AbstractSet[str] | None) -> tuple[tuple[str, ...], Table]:
+    stored = arrays(path)
+    if not {"words", "vectors"} <= stored.keys():
+        raise DataError(f"{path} must have the arrays `words` and `vectors`, but has {[*stored]}")
+    words, vectors = stored["words"], stored["vectors"]
+    if words.dtype.kind != "U" or vectors.dtype.kind not in "fiu":
+        raise DataError(
+            f"{path}: words must be strings and vectors numbers, but they are {words.dtype} and "
+            f"{vectors.dtype}"
+        )
+    if words.ndim != 1 or vectors.ndim != 2 or len(words) != len(vectors) or not vectors.size:
+        raise DataError(
+            f"{path}: every word needs a row of vectors, but the shapes are {words.shape} and "
+            f"{vectors.shape}"
+        )
+    rows: dict[str, int] = {}
+    for row, word in enumerate(words.tolist()):
+        if wanted is None or word in wanted:
+            rows.setdefault(word, row)
+    with np.errstate(over="ignore"):
+        table = vectors[list(rows.values())].astype(np.float32)
+    table.setflags(write=False)
+    _check_finite(path, tuple(rows), table)
+    return tuple(rows), table
