@@ -1,0 +1,389 @@
+"""TextCNN as scikit-learn sees it: texts and labels in, a classifier out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from numbers import Integral
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from tradewind.models.checks import (
+    flag,
+    labelled,
+    one_of,
+    or_none,
+    positive,
+    rows_of,
+    seed_of,
+    share,
+    whole,
+    whole_numbers,
+)
+from tradewind.models.devices import chosen, tensor_cores
+from tradewind.models.saving import Saved
+from tradewind.models.text import PADDING, Tokens, Vocabulary, texts_of, tokenize
+from tradewind.models.textcnn.model import ACTIVATIONS, Channels, Layout, Network
+from tradewind.models.textcnn.training import Array, Fold, Plan, Texts, Trained, train
+from tradewind.models.vectors import WordVectors, embedding
+from tradewind.space import Bool, Categorical, Float, Int, Parameter, Space, TrainSize, at_least
+from tradewind.subsets import Rows, subset
+
+_AT_ONCE = 512  # texts in a prediction
+_NUMBERED = re.compile(r"s|[kf]\d+")  # the thesis's names for filter sizes and their numbers
+
+
+class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A shallow convolutional network over word vectors (Kim 2014; Hader's TXT-CNN).
+
+    Parameters
+    ----------
+    vectors : pre-trained `WordVectors`; without any, vectors of `dimensions` are learned.
+    channels : "static" vectors stay as they are, "nonstatic" ones are tuned, "multichannel" has
+        both side by side, and each filter a part for each.
+    filter_sizes, filters : how many words each kind of filter spans, and how many of it there are
+        (one number for all, or one for each).
+    activation, bias : of the filters; "elu", "relu", "tanh", "sigmoid" or "selu".
+    d0, d1, d2 : dropout of the word vectors, of what the filters found, of the hidden layer.
+    hidden : neurons of the hidden layer (relu); 0 leaves it out, and d2 with it.
+    l2_max : the largest norm of the weights into a neuron of the hidden or output layer, or None.
+    balance : weight classes inversely to how frequent they are.
+    optimizer, learning_rate : "adadelta" (rate 1.0, decay 0.95, epsilon 1e-6, as in Kim's code) or
+        "adam" (rate 0.001); a rate of None is the one given here.
+    batch_size, max_epochs, patience : training stops when the loss on the validation texts has not
+        improved for `patience` epochs (None: never), and keeps its best epoch.
+    validation_fraction : how much of the training texts to stop on, stratified; 0 trains on all of
+        them for `max_epochs`. `fit(X, y, validation=(X_valid, y_valid))` stops on other texts.
+    unknown, window : words without vectors are drawn at "random", with the variance of the given
+        vectors, or trained on the training texts by "word2vec" with this context window.
+    random_state, device : "auto" is the GPU where there is one.
+
+    Attributes
+    ----------
+    classes_, vocabulary_ : what it has seen.
+    weights_ : all weights, as NumPy arrays; the word vectors are "static" and "learned".
+    history_, best_epoch_ : loss, validation loss and accuracy of every epoch, and the one kept.
+    fit_seconds_ : the time training took, the data being on the device; of folds trained at once,
+        the share of one.
+    """
+
+    def __init__(
+        self,
+        vectors: WordVectors | None = None,
+        *,
+        channels: Channels = "nonstatic",
+        filter_sizes: Sequence[int] = (3, 4, 5),
+        filters: int | Sequence[int] = 100,
+        activation: str = "relu",
+        bias: bool = True,
+        d0: float = 0.0,
+        d1: float = 0.5,
+        d2: float = 0.0,
+        hidden: int = 0,
+        l2_max: float | None = 3.0,
+        balance: bool = False,
+        optimizer: Literal["adadelta", "adam"] = "adadelta",
+        learning_rate: float | None = None,
+        batch_size: int = 50,
+        max_epochs: int = 150,
+        patience: int | None = 15,
+        validation_fraction: float = 0.1,
+        unknown: Literal["random", "word2vec"] = "random",
+        window: int = 10,
+        dimensions: int = 300,
+        random_state: Any = None,
+        device: str = "auto",
+    ) -> None:
+        self.vectors = vectors
+        self.channels = channels
+        self.filter_sizes = filter_sizes
+        self.filters = filters
+        self.activation = activation
+        self.bias = bias
+        self.d0 = d0
+        self.d1 = d1
+        self.d2 = d2
+        self.hidden = hidden
+        self.l2_max = l2_max
+        self.balance = balance
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.unknown = unknown
+        self.window = window
+        self.dimensions = dimensions
+        self.random_state = random_state
+        self.device = device
+
+    # ---- the published search space ----
+
+    @staticmethod
+    def space(s: int | None = None, *, train_sizes: Iterable[float] | None = None) -> Space:
+        """Hader's search space (table 1): `TextCNN().set_params(**config)` takes its parameters.
+
+        `s` is how many filter sizes there are: searched from 1 to 10, or fixed as in the first
+        experiments (3). Sizes and numbers beyond `s` are inactive, and so is d2 without a hidden
+        layer. `train_sizes` adds the fraction of the training texts.
+        """
+        parameters: dict[str, Parameter] = {
+            "channels": Categorical(["static", "nonstatic", "multichannel"]),
+            "activation": Categorical(list(ACTIVATIONS)),
+            "bias": Bool(),
+            "balance": Bool(),
+            "optimizer": Categorical(["adam", "adadelta"]),
+            "hidden": Int(0, 100),
+            "d0": Float(0.0, 0.95),
+            "d1": Float(0.0, 0.95),
+            "d2": Float(0.0, 0.95, when={"hidden": at_least(1)}),
+        }
+        if s is None:
+            parameters["s"] = Int(1, 10)
+        for i in range(10 if s is None else s):
+            when = {"s": at_least(i + 1)} if s is None and i else None
+            parameters[f"k{i}"] = Int(1, 15, when=when)
+            parameters[f"f{i}"] = Int(1, 100, when=when)
+        if train_sizes is not None:
+            parameters["train_size"] = TrainSize(list(train_sizes))
+        return Space(parameters)
+
+    def set_params(self, **params: Any) -> Self:
+        """As in scikit-learn; s, k0, k1, … and f0, f1, … set `filter_sizes` and `filters`."""
+        numbered = {name: params.pop(name) for name in [*params] if _NUMBERED.fullmatch(name)}
+        super().set_params(**params)
+        if numbered:
+            s = numbered.get("s", sum(name.startswith("k") for name in numbered))
+            lacking = [
+                name for i in range(s) for name in (f"k{i}", f"f{i}") if name not in numbered
+            ]
+            if lacking:
+                raise ValueError(f"{s} filter sizes need {', '.join(lacking)} as well")
+            self.filter_sizes = tuple(numbered[f"k{i}"] for i in range(s))
+            self.filters = tuple(numbered[f"f{i}"] for i in range(s))
+        return self
+
+    # ---- learning ----
+
+    def fit(self, X: Any, y: Any, *, validation: tuple[Any, Any] | None = None) -> Self:
+        """Learn from texts and their labels, stopping on `validation` texts where these are given,
+        else on a part of the others."""
+        texts, labels = labelled(X, y)
+        rows = np.arange(len(texts))
+        if validation is None:
+            self._learn([self], texts, labels, [(rows, None)])
+        else:
+            more, theirs = labelled(*validation)
+            labels = np.concatenate([labels, theirs])
+            self._learn([self], texts + more, labels, [(rows, len(rows) + np.arange(len(more)))])
+        return self
+
+    def fit_folds(
+        self,
+        X: Any,
+        y: Any,
+        folds: Iterable[tuple[Any, Any]],
+        *,
+        validation: Literal["train", "test"] = "train",
+    ) -> list[Self]:
+        """A fitted classifier for each fold, all of them trained at once. They are what `fit` would
+        have given one by one, on a GPU in little more than the time of one.
+
+        `folds` are pairs of training and test rows, as splitters of scikit-learn give them. The
+        test rows are left alone, unless `validation="test"`: then each fold stops on its own, which
+        flatters it, but is what the thesis did.
+        """
+        one_of("validation", validation, ("train", "test"))
+        texts, labels = labelled(X, y)
+        pairs: list[tuple[Rows, Rows | None]] = []
+        for train_rows, test_rows in folds:
+            stop_on = rows_of(test_rows, len(texts)) if validation == "test" else None
+            pairs.append((rows_of(train_rows, len(texts)), stop_on))
+        if not pairs:
+            raise ValueError("at least one fold is needed, but got none")
+        models = [clone(self) for _ in pairs]
+        self._learn(models, texts, labels, pairs)
+        return models
+
+    def _learn(
+        self,
+        models: Sequence[TextCNN],
+        texts: Sequence[str],
+        labels: NDArray[Any],
+        pairs: Sequence[tuple[Rows, Rows | None]],
+    ) -> None:
+        """Fit each model to its rows, and stop it on others: on a part of its own where that is
+        None. What can be stacked learns together: folds of as many batches and the same classes."""
+        plan = self._plan()
+        tokens = [tokenize(text) for text in texts]
+        words = Vocabulary.of(tokens)
+        corpus = Texts.of(tokens, words)
+        shared = self._table(words.words, plan.seed) if self.unknown == "random" else None
+        stacks: dict[tuple[Any, ...], list[tuple[TextCNN, Rows, Fold]]] = {}
+        for model, (rows, stop_on) in zip(models, pairs, strict=True):
+            model.seed_, model.classes_ = plan.seed, np.unique(labels[rows])
+            table = shared
+            if table is None:
+                table = self._table(words.words, plan.seed, [tokens[row] for row in rows])
+            learn, stop = self._split(labels, rows, stop_on, plan.seed)
+            fold = Fold(learn, stop, self._class_weights(labels[learn]), table)
+            key = (-(-len(learn) // plan.batch_size), bool(len(stop)), *model.classes_.tolist())
+            stacks.setdefault(key, []).append((model, rows, fold))
+        for members in stacks.values():
+            classes = members[0][0].classes_
+            numbers = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
+            folds = [fold for _, _, fold in members]
+            trained, seconds = train(self._network(len(classes)), plan, corpus, numbers, folds)
+            for (model, rows, fold), one in zip(members, trained, strict=True):
+                seen = corpus.words(rows)
+                model.vocabulary_ = tuple(words.words[code - 1] for code in seen[1:])
+                model._take(one, seconds / len(members), seen, fold.table)
+
+    def _plan(self) -> Plan:
+        """How to train, and with that a check of all settings."""
+        one_of("unknown", self.unknown, ("random", "word2vec"))
+        share("validation_fraction", self.validation_fraction)
+        flag("balance", self.balance)
+        whole("window", self.window, 1)
+        if self.vectors is not None and not isinstance(self.vectors, WordVectors):
+            raise ValueError(f"vectors must be WordVectors or None, but got {self.vectors!r:.60}")
+        self._network(2)
+        return Plan(
+            optimizer=one_of("optimizer", self.optimizer, ("adadelta", "adam")),
+            learning_rate=or_none(positive, "learning_rate", self.learning_rate),
+            batch_size=whole("batch_size", self.batch_size, 1),
+            max_epochs=whole("max_epochs", self.max_epochs, 1),
+            patience=or_none(whole, "patience", self.patience, 1),
+            l2_max=or_none(positive, "l2_max", self.l2_max),
+            seed=seed_of(self.random_state),
+            device=chosen(self.device),
+        )
+
+    def _network(self, n_classes: int) -> Network:
+        sizes = whole_numbers("filter_sizes", self.filter_sizes, 1)
+        if isinstance(self.filters, Integral):
+            counts = (whole("filters", self.filters, 1),) * len(sizes)
+        else:
+            counts = whole_numbers("filters", self.filters, 1)
+        if not sizes or len(counts) != len(sizes):
+            raise ValueError(
+                "filter_sizes needs one size at least and filters a number for each, but got "
+                f"{self.filter_sizes!r} and {self.filters!r}"
+            )
+        given = self.vectors
+        return Network(
+            channels=one_of("channels", self.channels, get_args(Channels)),
+            dimensions=whole("dimensions", self.dimensions, 1)
+            if given is None
+            else given.dimensions,
+            filters=tuple(zip(sizes, counts, strict=True)),
+            activation=one_of("activation", self.activation, ACTIVATIONS),
+            bias=flag("bias", self.bias),
+            hidden=whole("hidden", self.hidden, 0),
+            outputs=1 if n_classes == 2 else n_classes,
+            dropout=(share("d0", self.d0), share("d1", self.d1), share("d2", self.d2)),
+        )
+
+    def _table(
+        self, words: Sequence[str], seed: int, texts: Sequence[Tokens] | None = None
+    ) -> Array:
+        """The vectors of words; those without one are trained on `texts`, if there are any."""
+        return embedding(
+            words,
+            self.vectors,
+            unknown="random" if texts is None else "word2vec",
+            texts=texts,
+            dimensions=self.dimensions,
+            window=self.window,
+            seed=seed,
+        )
+
+    def _split(
+        self, labels: NDArray[Any], rows: Rows, stop_on: Rows | None, seed: int
+    ) -> tuple[Rows, Rows]:
+        """The rows to learn from, and those to stop on."""
+        classes = np.unique(labels[rows])
+        if len(classes) < 2:
+            raise ValueError(f"labels must be of two classes at least, but are all of {classes}")
+        if stop_on is None:
+            kept = subset(labels[rows], 1 - self.validation_fraction, seed=seed)
+            return rows[kept], np.delete(rows, kept)
+        if not len(stop_on):
+            raise ValueError("validation needs at least one text, but has none")
+        foreign = labels[stop_on][~np.isin(labels[stop_on], classes)]
+        if len(foreign):
+            raise ValueError(
+                f"validation has the label {str(foreign[0])!r}, which training has not"
+            )
+        return rows, stop_on
+
+    def _class_weights(self, labels: NDArray[Any]) -> Array:
+        _, counts = np.unique(labels, return_counts=True)
+        even = np.ones(len(counts), dtype=np.float32)
+        return (len(labels) / len(counts) / counts).astype(np.float32) if self.balance else even
+
+    def _take(
+        self, trained: Trained, seconds: float, known: NDArray[np.int32], table: Array
+    ) -> None:
+        """Keep what training gave. Of all words, those of the training texts are `known`."""
+        self.weights_ = trained.weights
+        if self.channels != "nonstatic":
+            self.weights_["static"] = table[known]
+        if trained.table is not None:
+            self.weights_["learned"] = trained.table[known]
+        self.best_epoch_ = trained.best_epoch
+        self.history_ = [asdict(epoch) for epoch in trained.history]
+        self.fit_seconds_ = seconds
+        self.n_iter_ = len(trained.history)
+
+    # ---- predicting ----
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class (texts, classes), in the order of `classes_`."""
+        check_is_fitted(self, "weights_")
+        outputs = self._outputs([tokenize(text) for text in texts_of(X)])
+        if outputs.shape[1] > 1:
+            return torch.softmax(outputs, dim=1).numpy()
+        second = torch.sigmoid(outputs)
+        return torch.cat([1 - second, second], dim=1).numpy()
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        best = self.predict_proba(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[best]
+        return labels
+
+    def _outputs(self, tokens: Sequence[Tokens]) -> Tensor:
+        """What the network gives for texts, in double precision. A word that training has not seen
+        has its vector from `vectors`, or a random one, as it would have had there."""
+        known = set(self.vocabulary_)
+        new = tuple(dict.fromkeys(w for text in tokens for w in text if w not in known))
+        vocabulary = Vocabulary(self.vocabulary_ + new)
+        network, device = self._network(len(self.classes_)), chosen(self.device)
+        weights = {n: torch.from_numpy(w).to(device)[None] for n, w in self.weights_.items()}
+        more = torch.from_numpy(self._table(new, self.seed_)[1:]).to(device)
+        tables = [torch.cat([weights[n][0], more]) for n in ("static", "learned") if n in weights]
+        outputs = [torch.empty(0, network.outputs)]
+        with tensor_cores(), torch.no_grad():
+            for begin in range(0, len(tokens), _AT_ONCE):
+                part = tokens[begin : begin + _AT_ONCE]
+                codes = [code for text in part for code in map(vocabulary.codes.__getitem__, text)]
+                words = torch.tensor([codes or [PADDING]], device=device)
+                lengths = torch.tensor([[len(text) for text in part]], device=device)
+                channels = [torch.nn.functional.embedding(words, table) for table in tables]
+                layout = Layout.of(lengths, words.shape[1])
+                outputs.append(network(weights, channels, layout)[0].cpu())
+        return torch.cat(outputs).double()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags

@@ -1,0 +1,404 @@
+"""TextCNN as a classifier of scikit-learn."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+
+import tradewind as tw
+from tradewind.models import TextCNN, WordVectors
+
+GOOD, BAD = ("good", "great", "fine", "superb"), ("bad", "awful", "poor", "dull")
+OTHERS = tuple(f"w{i}" for i in range(30))
+
+
+def reviews(n: int = 120, classes: int = 2, seed: int = 0) -> tuple[list[str], NDArray[Any]]:
+    """Texts in which one word tells the class."""
+    rng = np.random.default_rng(seed)
+    texts, labels = [], []
+    for i in range(n):
+        words = list(rng.choice(OTHERS, rng.integers(1, 10)))
+        telling = ((), GOOD, BAD)[i % classes + (classes == 2)]
+        if telling:
+            words.insert(int(rng.integers(len(words) + 1)), str(rng.choice(telling)))
+        texts.append(" ".join(words))
+        labels.append(["pos", "neg"][i % 2] if classes == 2 else ["none", "pos", "neg"][i % 3])
+    return texts, np.array(labels)
+
+
+def vectors() -> WordVectors:
+    """Good words and bad words are near each other."""
+    rng = np.random.default_rng(0)
+    base = {"good": rng.normal(size=8), "bad": rng.normal(size=8)}
+    words, rows = [], []
+    for kind, group in (("good", GOOD), ("bad", BAD)):
+        for word in (*group, f"{kind}ish"):
+            words.append(word)
+            rows.append(base[kind] + 0.1 * rng.normal(size=8))
+    return WordVectors(tuple(words), np.array(rows))
+
+
+def small(**changes: Any) -> TextCNN:
+    settings = {
+        "vectors": vectors(),
+        "filter_sizes": (1, 2),
+        "filters": 8,
+        "batch_size": 10,
+        "max_epochs": 15,
+        "random_state": 0,
+    }
+    return TextCNN(**{**settings, **changes})
+
+
+@pytest.fixture(scope="module")
+def fitted() -> TextCNN:
+    return small().fit(*reviews())
+
+
+# ---- learning and predicting ----
+
+
+@pytest.mark.parametrize("channels", ["static", "nonstatic", "multichannel"])
+def test_it_learns(channels: Any) -> None:
+    model = small(channels=channels, max_epochs=40).fit(*reviews())
+    texts, labels = reviews(60, seed=1)
+    assert model.score(texts, labels) > 0.9
+
+
+def test_it_learns_many_classes_without_vectors() -> None:
+    model = small(vectors=None, dimensions=16, max_epochs=60, optimizer="adam", learning_rate=0.01)
+    model.fit(*reviews(300, classes=3))
+    texts, labels = reviews(60, classes=3, seed=1)
+    assert model.score(texts, labels) > 0.9
+    probabilities = model.predict_proba(texts)
+    assert probabilities.shape == (60, 3)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert (model.classes_[probabilities.argmax(axis=1)] == model.predict(texts)).all()
+
+
+def test_a_word_that_training_has_not_seen_has_its_given_vector(fitted: TextCNN) -> None:
+    assert "goodish" not in fitted.vocabulary_
+    assert fitted.predict(["goodish", "badish"]).tolist() == ["pos", "neg"]
+
+
+def test_what_it_says_of_a_text_does_not_depend_on_the_others(fitted: TextCNN) -> None:
+    texts, _ = reviews(40, seed=2)
+    together = fitted.predict_proba([*texts, "xyzzy " * 700])[:40]
+    alone = np.concatenate([fitted.predict_proba([text]) for text in texts])
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+
+
+@pytest.mark.parametrize("texts", [[""], ["..."], ["", "good", ""], []])
+def test_texts_without_words_are_no_trouble(fitted: TextCNN, texts: list[str]) -> None:
+    found = fitted.predict_proba(texts)
+    assert found.shape == (len(texts), 2)
+    assert np.isfinite(found).all()
+    assert len(fitted.predict(texts)) == len(texts)
+
+
+def test_training_texts_may_be_empty() -> None:
+    texts, labels = reviews(30)
+    model = small(max_epochs=2).fit(["", *texts, "?!"], ["pos", *labels, "neg"])
+    assert model.n_iter_ == 2
+    small(max_epochs=1).fit(["", "", "", ""], [0, 1, 0, 1]).predict(["a"])
+
+
+def test_the_same_seed_gives_the_same_model_and_another_does_not() -> None:
+    texts, labels = reviews(60)
+    one, two, other = (
+        small(random_state=seed, max_epochs=3, d0=0.2).fit(texts, labels).predict_proba(texts)
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(one, two)
+    assert not np.allclose(one, other)
+
+
+def test_columns_arrays_and_lists_are_the_same() -> None:
+    texts, labels = reviews(60)
+    expected = small(max_epochs=2).fit(texts, labels).predict_proba(texts)
+    for X in (pd.Series(texts, index=range(100, 160)), np.array(texts), np.array(texts, object)):
+        model = small(max_epochs=2).fit(X, pd.Series(labels))
+        np.testing.assert_array_equal(model.predict_proba(X), expected)
+
+
+# ---- stopping ----
+
+
+def test_it_stops_on_a_tenth_of_the_training_texts_by_default(fitted: TextCNN) -> None:
+    assert TextCNN().validation_fraction == 0.1
+    assert (TextCNN().patience, TextCNN().max_epochs) == (15, 150)
+    best = fitted.history_[fitted.best_epoch_ - 1]
+    assert best["valid_loss"] == min(epoch["valid_loss"] for epoch in fitted.history_)
+    assert round(best["valid_accuracy"] * 12, 6) == round(best["valid_accuracy"] * 12)  # 12 texts
+
+
+def test_it_stops_on_the_texts_that_are_given() -> None:
+    texts, labels = reviews(60)
+    others, theirs = reviews(20, seed=5)
+    model = small(patience=2, max_epochs=50).fit(texts, labels, validation=(others, theirs))
+    accuracy = model.history_[model.best_epoch_ - 1]["valid_accuracy"]
+    assert model.score(others, theirs) == pytest.approx(accuracy)
+    wrong = np.where(theirs == "pos", "neg", "pos")
+    early = small(patience=2, max_epochs=50).fit(texts, labels, validation=(others, wrong))
+    assert early.n_iter_ < model.n_iter_
+
+
+def test_all_texts_are_used_where_none_are_to_stop_on() -> None:
+    model = small(validation_fraction=0, max_epochs=4).fit(*reviews(60))
+    assert [epoch["valid_loss"] for epoch in model.history_] == [None] * 4
+    assert model.best_epoch_ == model.n_iter_ == 4
+
+
+# ---- folds at once ----
+
+
+@pytest.mark.parametrize("unknown", ["random", "word2vec"])
+@pytest.mark.parametrize("validation", ["train", "test"])
+def test_folds_at_once_are_folds_one_by_one(unknown: Any, validation: Any) -> None:
+    texts, labels = reviews(61)
+    model = small(unknown=unknown, d0=0.1, d1=0.3, hidden=4, d2=0.2, max_epochs=6, patience=2)
+    folds = list(KFold(4, shuffle=True, random_state=0).split(texts))
+    assert len({-(-len(rows) // 10) for rows, _ in folds}) > 0
+    for at_once, (rows, test) in zip(
+        model.fit_folds(texts, labels, folds, validation=validation), folds, strict=True
+    ):
+        tested = [texts[row] for row in test]
+        stop_on = None if validation == "train" else (tested, labels[test])
+        single = clone(model).fit([texts[row] for row in rows], labels[rows], validation=stop_on)
+        assert set(single.vocabulary_) == set(at_once.vocabulary_)
+        if unknown == "word2vec" and validation == "test":
+            continue  # words of the test texts alone are drawn, there with another variance
+        assert single.best_epoch_ == at_once.best_epoch_
+        np.testing.assert_allclose(
+            single.predict_proba(tested), at_once.predict_proba(tested), atol=1e-5
+        )
+
+
+def test_folds_with_other_numbers_of_batches_or_classes_are_stacks_of_their_own() -> None:
+    texts, labels = reviews(60, classes=3)
+    folds = [
+        (np.arange(60), np.arange(3)),
+        (np.arange(30), np.arange(30, 60)),
+        (np.flatnonzero(labels != "none"), np.flatnonzero(labels == "pos")),
+    ]
+    models = small(max_epochs=2).fit_folds(texts, labels, folds)
+    assert [len(model.classes_) for model in models] == [3, 3, 2]
+    for model, (rows, _) in zip(models, folds, strict=True):
+        single = small(max_epochs=2).fit([texts[row] for row in rows], labels[rows])
+        np.testing.assert_allclose(
+            model.predict_proba(texts), single.predict_proba(texts), atol=1e-5
+        )
+
+
+def test_the_time_of_a_stack_is_shared_out() -> None:
+    texts, labels = reviews(60)
+    models = small(max_epochs=2).fit_folds(texts, labels, KFold(3).split(texts))
+    assert len({model.fit_seconds_ for model in models}) == 1
+    assert models[0].fit_seconds_ > 0
+
+
+def test_the_search_fits_folds_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, labels = reviews(60)
+    calls = []
+    real = TextCNN.fit_folds
+
+    def spy(self: TextCNN, X: Any, y: Any, folds: Any) -> Any:
+        calls.append(len(folds))
+        return real(self, X, y, folds)
+
+    monkeypatch.setattr(TextCNN, "fit_folds", spy)
+    search = tw.TradeoffSearchCV(
+        small(max_epochs=2), TextCNN.space(), n_iter=3, cv=StratifiedKFold(4), random_state=0
+    )
+    search.fit(texts, labels)
+    assert calls == [4, 4, 4]
+    best = search.best_estimator_
+    assert len(best.filter_sizes) == search.best_params_["s"]
+    one_by_one = cross_val_score(
+        clone(search.estimator).set_params(**search.best_params_), texts, labels, cv=4
+    )
+    at_once = [search.cv_results_[f"split{i}_test_score"][search.best_index_] for i in range(4)]
+    assert at_once == pytest.approx(one_by_one.tolist())
+
+
+def test_a_search_that_races_goes_fold_by_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(TextCNN, "fit_folds")
+    texts, labels = reviews(60)
+    search = tw.TradeoffSearchCV(
+        small(max_epochs=1), TextCNN.space(s=1), n_iter=2, cv=3, random_state=0
+    )
+    assert search.fit(texts, labels).best_score_ > 0
+
+
+def test_folds_that_fail_at_once_are_a_failed_candidate() -> None:
+    texts, labels = reviews(30)
+    space = tw.Space({"d1": tw.Categorical([0.5, 7.0])})
+    search = tw.TradeoffSearchCV(small(max_epochs=1), space, n_iter=2, cv=2, random_state=0)
+    with (
+        pytest.warns(FitFailedWarning, match=r"d1 must be in \[0, 1\)"),
+        pytest.warns(UserWarning, match="non-finite"),
+    ):
+        search.fit(texts, labels)
+    assert search.best_params_ == {"d1": 0.5}
+
+
+# ---- the search space ----
+
+
+def test_what_lies_beyond_s_is_not_there() -> None:
+    space = TextCNN.space()
+    seen = set()
+    for seed in range(60):
+        study = tw.create_study(space, strategy=tw.recipes.random_search(), seed=seed)
+        params = study.ask().params
+        s = params["s"]
+        seen.add(s)
+        numbered = {name for name in params if name[0] in "kf" and name[1:].isdigit()}
+        assert numbered == {f"{letter}{i}" for letter in "kf" for i in range(s)}
+        assert ("d2" in params) == (params["hidden"] > 0)
+        model = TextCNN().set_params(**params)
+        assert len(model.filter_sizes) == len(model.filters) == s
+        model._plan()  # all of it is allowed
+    assert len(seen) == 10
+
+
+def test_the_published_ranges() -> None:
+    space = TextCNN.space()
+    assert [space[name] for name in ("d0", "k0", "f0", "hidden")] == [
+        tw.Float(0.0, 0.95),
+        tw.Int(1, 15),
+        tw.Int(1, 100),
+        tw.Int(0, 100),
+    ]
+    assert set(TextCNN.space(s=3)) == {
+        *("channels", "activation", "bias", "balance", "optimizer", "hidden", "d0", "d1", "d2"),
+        *("k0", "k1", "k2", "f0", "f1", "f2"),
+    }
+    assert "train_size" in TextCNN.space(train_sizes=[0.5, 1.0])
+
+
+def test_filter_sizes_can_be_set_by_the_names_of_the_thesis() -> None:
+    model = TextCNN().set_params(s=2, k0=3, f0=10, k1=1, f1=4, hidden=7)
+    assert (model.filter_sizes, model.filters, model.hidden) == ((3, 1), (10, 4), 7)
+    assert TextCNN().set_params(k0=2, f0=5).filter_sizes == (2,)
+    with pytest.raises(ValueError, match="need f1"):
+        TextCNN().set_params(s=2, k0=3, f0=10, k1=1)
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        TextCNN().set_params(k=3)
+
+
+# ---- manners ----
+
+
+def test_clone_and_params_round_trip() -> None:
+    model = small(hidden=3)
+    again = clone(model)
+    assert again.get_params() == model.get_params()
+    assert again.vectors is model.vectors  # never copied
+    assert "filter_sizes" in repr(TextCNN(filter_sizes=(2,)))
+
+
+def test_nothing_can_be_predicted_before_fit() -> None:
+    with pytest.raises(NotFittedError):
+        small().predict(["a"])
+
+
+def test_saved_and_loaded_it_says_the_same(fitted: TextCNN, tmp_path: Path) -> None:
+    file = tmp_path / "model.npz"
+    fitted.save(file)
+    again = TextCNN.load(file)
+    texts, _ = reviews(30, seed=3)
+    texts.append("goodish")
+    np.testing.assert_array_equal(again.predict_proba(texts), fitted.predict_proba(texts))
+    assert again.predict(texts).tolist() == fitted.predict(texts).tolist()
+    assert again.history_ == fitted.history_
+    assert again.get_params().keys() == fitted.get_params().keys()
+    assert b"pickle" not in file.read_bytes()
+    copied = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copied.predict_proba(texts), fitted.predict_proba(texts))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        *[("filter_sizes", v) for v in ((), (0,), (1.5,), "345", 3, (True,))],
+        *[("filters", v) for v in (0, -1, (5,), (5, 6, 7), "ab", 2.0)],
+        *[("d0", v) for v in (-0.1, 1.0, float("nan"), None, "x", True)],
+        *[("hidden", v) for v in (-1, 1.5, None)],
+        *[("batch_size", v) for v in (0, "10")],
+        *[("max_epochs", v) for v in (0, float("inf"))],
+        *[("patience", v) for v in (0, -3, 1.5)],
+        *[("validation_fraction", v) for v in (1.0, -0.1, float("nan"))],
+        *[("l2_max", v) for v in (0, -1.0, float("nan"), float("inf"))],
+        *[("learning_rate", v) for v in (0.0, float("nan"), "fast")],
+        *[("channels", v) for v in ("both", None, 3)],
+        *[("activation", v) for v in ("gelu", None)],
+        *[("optimizer", v) for v in ("sgd", None)],
+        *[("unknown", v) for v in ("zero", None)],
+        *[("bias", v) for v in ("yes", 1)],
+        *[("balance", v) for v in ("yes", None)],
+        *[("window", v) for v in (0, 1.5)],
+        *[("vectors", v) for v in ({"a": [1.0]}, "glove")],
+        *[("random_state", v) for v in (-1, "seed")],
+        *[("device", v) for v in ("gpu", "cuda:99", 7)],
+    ],
+)
+def test_settings_that_cannot_be_say_so(setting: str, value: Any) -> None:
+    texts, labels = reviews(20)
+    with pytest.raises(ValueError, match=setting.split("_")[0]):
+        small(**{setting: value}).fit(texts, labels)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([], [], "at least one text"),
+        ("one text", [1], "list of texts"),
+        (["a", 3], [0, 1], "text 1 is 3"),
+        (["a", None], [0, 1], "text 1 is None"),
+        (["a", "b"], [0], "as many labels"),
+        (["a", "b"], [[0], [1]], "as many labels"),
+        (["a", "b"], [1, 1], "two classes"),
+        (["a", "b"], [0.5, 1.7], "continuous"),
+        (["a", "b"], [0.0, float("nan")], "NaN|nan"),
+    ],
+)
+def test_data_that_cannot_be_say_so(X: Any, y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        small().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("folds", "message"),
+    [
+        ([], "at least one fold"),
+        ([([0, 1, 99], [2])], "rows must be from 0"),
+        ([([0, 1, -1], [2])], "rows must be from 0"),
+        ([([], [2])], "needs rows"),
+        ([([0.5, 1.0], [2])], "needs rows"),
+        ([([0, 2, 4], [1])], "two classes"),
+    ],
+)
+def test_folds_that_cannot_be_say_so(folds: Any, message: str) -> None:
+    texts, labels = reviews(20)
+    with pytest.raises(ValueError, match=message):
+        small().fit_folds(texts, labels, folds, validation="test")
+
+
+def test_validation_that_cannot_be_says_so() -> None:
+    texts, labels = reviews(20)
+    with pytest.raises(ValueError, match="'odd', which training has not"):
+        small().fit(texts, labels, validation=(["a"], ["odd"]))
+    with pytest.raises(ValueError, match="at least one text"):
+        small().fit(texts, labels, validation=([], []))
+    with pytest.raises(ValueError, match="validation must be one of"):
+        small().fit_folds(texts, labels, [([0, 1], [2])], validation="none")  # type: ignore[arg-type]
