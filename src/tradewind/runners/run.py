@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -48,15 +49,16 @@ class Run:
 
     @contextmanager
     def timer(self) -> Iterator[None]:
-        """Only the time spent inside counts as the cost; several uses add up."""
-        begin = time.perf_counter()
+        """Only the time spent inside counts as the cost; several uses add up. A GPU that PyTorch
+        uses in this process is waited for before the clock is read."""
+        begin = _clock()
         self._timers += 1
         try:
             yield
         finally:
             self._timers -= 1
             if not self._timers:  # a timer inside another is part of it
-                self.timed = (self.timed or 0.0) + time.perf_counter() - begin
+                self.timed = (self.timed or 0.0) + _clock() - begin
 
     def subset(self, y: Any, *, groups: Any = None, time: Any = None, kind: str = "auto") -> Rows:
         """The rows of this trial's training size: nested, and the same for all trials."""
@@ -108,11 +110,10 @@ class Failure:
 def evaluate(objective: Objective, trial: Trial, device: str = "cpu") -> Outcome | Failure:
     """Call the objective; whatever it raises or returns becomes an outcome or a failure."""
     run = Run(trial, device)
-    begin = time.perf_counter()
+    begin = _clock()
 
     def spent() -> float:
-        elapsed = time.perf_counter() - begin
-        return elapsed if run.timed is None else run.timed
+        return _clock() - begin if run.timed is None else run.timed
 
     try:
         answer = objective(run)
@@ -134,6 +135,16 @@ def measured(
     wall, cpu = time.perf_counter(), _cpu_seconds()
     result = evaluate(objective, trial, device)
     return result, Usage(time.perf_counter() - wall, _cpu_seconds() - cpu, device=device)
+
+
+def _clock() -> float:
+    """The time in seconds, once the GPU has done what it was told: it works while Python goes on.
+    Only a GPU that PyTorch has been using here is asked; nothing is imported for it."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        with suppress(Exception):  # a GPU in trouble has shown, or will show, that elsewhere
+            torch.cuda.synchronize()
+    return time.perf_counter()
 
 
 def _cpu_seconds() -> float:

@@ -10,7 +10,7 @@ import math
 import numbers
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import _safe_split
 
+from tradewind.runners.folds import Fold, Folds
 from tradewind.runners.run import Run
 from tradewind.space.distributions import Translation
 from tradewind.subsets import subset
@@ -82,8 +83,7 @@ class Evaluation:
 
     def fit(self, params: Mapping[str, Any], train: Any, test: Any) -> Fit:
         """Fit a candidate on some rows and score it on others."""
-        model = configured(self.estimator, params)
-        data = self.data
+        model, data = configured(self.estimator, params), self.data
         X_train, y_train = _safe_split(model, data.X, data.y, train)
         begin = time.perf_counter()
         try:
@@ -94,12 +94,41 @@ class Evaluation:
             spent = time.perf_counter() - begin
             return Fit(spent, 0.0, {}, {}, len(train), error=traceback.format_exc())
         fit_time = time.perf_counter() - begin
+        return self._scored(model, fit_time, train, test)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the folds of a candidate can be fitted at once: the estimator has `fit_folds`,
+        and `fit` would get nothing but rows and targets."""
+        return hasattr(self.estimator, "fit_folds") and not self.data.fit_params
+
+    def fit_folds(self, params: Mapping[str, Any], folds: Sequence[tuple[Any, Any]]) -> list[Fit]:
+        """Fit a candidate to all folds in one call, and score each: equal shares of the time."""
+        data = self.data
+        begin = time.perf_counter()
+        try:
+            models = configured(self.estimator, params).fit_folds(data.X, data.y, folds)
+        except Exception:
+            if self.error_score == "raise":
+                raise
+            share = (time.perf_counter() - begin) / len(folds)
+            error = traceback.format_exc()
+            return [Fit(share, 0.0, {}, {}, len(train), error=error) for train, _ in folds]
+        share = (time.perf_counter() - begin) / len(folds)
+        return [
+            self._scored(model, share, train, test)
+            for model, (train, test) in zip(models, folds, strict=True)
+        ]
+
+    def _scored(self, model: Any, fit_time: float, train: Any, test: Any) -> Fit:
+        data = self.data
         X_test, y_test = _safe_split(model, data.X, data.y, test, train)
         begin = time.perf_counter()
         tested, unscored = self._scores(model, X_test, y_test, test)
         score_time = time.perf_counter() - begin
         trained: Mapping[str, float] = {}
         if self.train_scores:
+            X_train, y_train = _safe_split(model, data.X, data.y, train)
             trained, failed = self._scores(model, X_train, y_train, train)
             unscored = unscored or failed
         return Fit(fit_time, score_time, tested, trained, len(train), unscored=unscored)
@@ -194,9 +223,9 @@ class Objective:
         )
         fits: list[Fit] = []
         with sklearn.config_context(**self.config):
-            for fold in folds:
-                fits.append(self.evaluation.fit(params, fold.train, fold.valid))
-                score = self._score(fits[-1])
+            for fold, fit in self._fits(params, folds):
+                fits.append(fit)
+                score = self._score(fit)
                 if math.isfinite(score):
                     fold.report(score)
                 elif self.racing is not None:  # without a score there is nothing to compare
@@ -206,6 +235,16 @@ class Objective:
             why = next((fit.failed for fit in fits if fit.failed), None)
             raise CandidateFailed(why or f"scores must be finite: {[fit.test for fit in fits]}")
         return {"cost": float(np.mean([fit.fit_time for fit in fits]))}
+
+    def _fits(self, params: Mapping[str, Any], folds: Folds) -> Iterator[tuple[Fold, Fit]]:
+        """A fit for each fold: one by one, or all at once where they can be and none is raced."""
+        if self.racing is None and self.evaluation.at_once:
+            every = list(folds)
+            pairs = [(fold.train, fold.valid) for fold in every]
+            yield from zip(every, self.evaluation.fit_folds(params, pairs), strict=True)
+        else:
+            for fold in folds:
+                yield fold, self.evaluation.fit(params, fold.train, fold.valid)
 
     def _score(self, fit: Fit) -> float:
         if fit.failed is None and self.metric not in fit.test:
