@@ -97,6 +97,22 @@ def test_what_it_says_of_a_text_does_not_depend_on_the_others(fitted: TextCNN) -
     np.testing.assert_allclose(together, alone, atol=1e-6)
 
 
+def test_windows_that_begin_before_a_text_count() -> None:
+    """With windows of two words, the first word alone can be the second of a window."""
+    model = small(filter_sizes=(2,), filters=1, bias=False, max_epochs=1, l2_max=None)
+    model.fit(*reviews(30))
+    vector = vectors()["good"]
+    model.weights_["learned"][:] = 0.0
+    model.weights_["learned"][1 + model.vocabulary_.index("good")] = vector
+    model.weights_["filter0"] = np.stack([-vector, vector], axis=1)  # first place, second place
+    model.weights_["output"][:] = 1.0
+    model.weights_["output.bias"][:] = -float(vector @ vector)
+    unseen = OTHERS[0]
+    assert model.predict_proba(["good"])[0, 1] == pytest.approx(0.5, abs=1e-5)
+    assert model.predict_proba([f"good {unseen}"])[0, 1] == pytest.approx(0.5, abs=1e-5)
+    assert model.predict_proba([unseen])[0, 1] < 0.4
+
+
 @pytest.mark.parametrize("texts", [[""], ["..."], ["", "good", ""], []])
 def test_texts_without_words_are_no_trouble(fitted: TextCNN, texts: list[str]) -> None:
     found = fitted.predict_proba(texts)

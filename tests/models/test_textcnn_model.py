@@ -42,7 +42,8 @@ def filters_of(reach: Sequence[int], folds: int, seed: int, dimensions: int = 4)
 
 
 def convolved(net: Network, lengths: Tensor, words: Tensor, weights: Tensor) -> Tensor:
-    """The best windows as anyone would compute them: each text alone, with zeros behind it."""
+    """The best windows as anyone would compute them: each text alone, with zeros behind it (those
+    before it are words of the text here)."""
     best = []
     for f, of_fold in enumerate(lengths.tolist()):
         begin, texts = 0, []

@@ -29,7 +29,7 @@ def data(n: int = 30, seed: int = 0) -> tuple[Texts, NDArray[np.intp], NDArray[n
     labels = np.array([("a" in text) or ("b" in text) for text in texts], dtype=np.intp)
     table = rng.normal(size=(len(WORDS) + 1, NETWORK.dimensions)).astype(np.float32)
     table[0] = 0.0
-    return Texts.of(texts, Vocabulary(WORDS)), labels, table
+    return Texts.of(texts, Vocabulary(WORDS), NETWORK.blanks), labels, table
 
 
 def fold(rows: Any, table: Any, valid: Any = (), weights: Any = (1.0, 1.0)) -> Fold:
@@ -60,7 +60,7 @@ class Plain(nn.Module):
 
     def forward(self, codes: torch.Tensor) -> torch.Tensor:
         x = torch.cat([self.static[codes], self.tuned[codes]], dim=1)
-        x = nn.functional.pad(x, (0, 0, 0, 5)).T[None]
+        x = nn.functional.pad(x, (0, 0, 5, 5)).T[None]
         found = [torch.tanh(conv(x)).amax(dim=2) for conv in self.convolutions]
         return self.output(torch.cat(found, dim=1))[0, 0]
 
@@ -204,7 +204,7 @@ def test_heavier_classes_pull_harder() -> None:
     accuracy = []
     for weights in ((1.0, 0.0), (0.0, 1.0)):
         folds = [fold(range(30), table, range(30), weights)]
-        ((one,), _) = train(NETWORK, replace(PLAN, max_epochs=40), texts, labels, folds)
+        ((one,), _) = train(NETWORK, replace(PLAN, max_epochs=120), texts, labels, folds)
         accuracy.append(one.history[-1].valid_accuracy)
     assert accuracy == pytest.approx([1 - labels.mean(), labels.mean()])
 

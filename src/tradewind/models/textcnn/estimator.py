@@ -29,7 +29,7 @@ from tradewind.models.checks import (
 )
 from tradewind.models.devices import chosen, tensor_cores
 from tradewind.models.saving import Saved
-from tradewind.models.text import PADDING, Tokens, Vocabulary, texts_of, tokenize
+from tradewind.models.text import Tokens, Vocabulary, texts_of, tokenize
 from tradewind.models.textcnn.model import ACTIVATIONS, Channels, Layout, Network
 from tradewind.models.textcnn.training import Array, Fold, Plan, Texts, Trained, train
 from tradewind.models.vectors import WordVectors, embedding
@@ -225,7 +225,7 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         plan = self._plan()
         tokens = [tokenize(text) for text in texts]
         words = Vocabulary.of(tokens)
-        corpus = Texts.of(tokens, words)
+        corpus = Texts.of(tokens, words, self._network(2).blanks)
         shared = self._table(words.words, plan.seed) if self.unknown == "random" else None
         stacks: dict[tuple[Any, ...], list[tuple[TextCNN, Rows, Fold]]] = {}
         for model, (rows, stop_on) in zip(models, pairs, strict=True):
@@ -373,12 +373,10 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         outputs = [torch.empty(0, network.outputs)]
         with tensor_cores(), torch.no_grad():
             for begin in range(0, len(tokens), _AT_ONCE):
-                part = tokens[begin : begin + _AT_ONCE]
-                codes = [code for text in part for code in map(vocabulary.codes.__getitem__, text)]
-                words = torch.tensor([codes or [PADDING]], device=device)
-                lengths = torch.tensor([[len(text) for text in part]], device=device)
+                texts = Texts.of(tokens[begin : begin + _AT_ONCE], vocabulary, network.blanks)
+                words = torch.from_numpy(texts.codes).to(device)[None]
+                layout = Layout.of(torch.from_numpy(texts.lengths).to(device)[None], words.shape[1])
                 channels = [torch.nn.functional.embedding(words, table) for table in tables]
-                layout = Layout.of(lengths, words.shape[1])
                 outputs.append(network(weights, channels, layout)[0].cpu())
         return torch.cat(outputs).double()
 

@@ -3,17 +3,19 @@
 Every tensor has a leading fold axis F: a stack of F networks that learn side by side, each from
 its own texts, in the same few large operations. One network is a stack of one.
 
-    words (F, W)         all words of a batch of B texts, text after text, without any padding
+    words (F, W)         all words of a batch of B texts, text after text, some blanks before each
       -> channels        their vectors (F, W, D): static, learned, or both; dropout d0
       -> max over time   for every filter size: its filters at each word, the best of a text kept
       -> activation      of that plus a bias (F, B, filters); dropout d1
       -> hidden layer    relu; dropout d2; left out where h = 0
       -> outputs         one for two classes, else one for each
 
+A text lies between zeros without end, and every window that touches it counts; one that does not
+gives 0. So what a text gives does not depend on the texts beside it, nor on how long they are.
+
 Two things save most of the work and change no number. All activations grow with their argument, so
-the maximum is taken before them. And a text is thought to go on with zeros for ever, which nobody
-computes: a window begins at each word, one more lies wholly behind the end and gives 0. So what a
-text gives does not depend on the texts beside it.
+the maximum is taken before them. And texts are not padded to the longest: before each stand as many
+blanks (zero vectors) as a window can reach back, and what lies behind it is never computed.
 """
 
 from __future__ import annotations
@@ -75,6 +77,11 @@ class Network:
         """For every place in a window, how many filters reach it: always the first ones."""
         largest = self.order[0][0]
         return tuple(sum(n for size, n in self.order if size > j) for j in range(largest))
+
+    @property
+    def blanks(self) -> int:
+        """How many zero vectors must stand before each text: windows may begin there."""
+        return len(self.reach) - 1
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The weights of one network, the word vectors left out."""

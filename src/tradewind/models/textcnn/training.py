@@ -53,16 +53,20 @@ class Plan:
 
 @dataclass(frozen=True)
 class Texts:
-    """The words of all texts as codes, one text after the other; padding stands behind them."""
+    """The words of all texts as codes, one text after the other, with blanks (padding) before each;
+    one more stands at the end of all. Blanks count as words."""
 
     codes: NDArray[np.int32]
     begins: Rows
     lengths: Rows
 
     @staticmethod
-    def of(texts: Sequence[Tokens], vocabulary: Vocabulary) -> Texts:
-        lengths = np.array([len(text) for text in texts], dtype=np.intp)
-        codes = [vocabulary.codes.get(word, PADDING) for text in texts for word in text]
+    def of(texts: Sequence[Tokens], vocabulary: Vocabulary, blanks: int) -> Texts:
+        lengths = np.array([len(text) + blanks for text in texts], dtype=np.intp)
+        codes: list[int] = []
+        for text in texts:
+            codes += [PADDING] * blanks
+            codes += [vocabulary.codes[word] for word in text]
         codes.append(PADDING)
         return Texts(np.array(codes, dtype=np.int32), lengths.cumsum() - lengths, lengths)
 
