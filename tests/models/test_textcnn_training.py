@@ -14,8 +14,8 @@ from torch import nn
 
 from tradewind.models.text import Vocabulary
 from tradewind.models.textcnn import training
-from tradewind.models.textcnn.model import Network
-from tradewind.models.textcnn.training import Epoch, Fold, Plan, Texts, Trained, batches, train
+from tradewind.models.textcnn.model import Network, Texts
+from tradewind.models.textcnn.training import Epoch, Fold, Plan, Trained, batches, train
 
 WORDS = tuple("abcdefghijklmnop")
 NETWORK = Network("multichannel", 6, ((2, 3), (1, 4)), "tanh", True, 0, 1)

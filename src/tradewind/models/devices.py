@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
 
@@ -30,6 +31,11 @@ def clock(device: str) -> float:
     if torch.device(device).type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
+
+
+def current(device: str) -> AbstractContextManager[Any]:
+    """While this lasts, a GPU is the one that streams and graphs belong to."""
+    return torch.cuda.device(device) if torch.device(device).type == "cuda" else nullcontext()
 
 
 @contextmanager

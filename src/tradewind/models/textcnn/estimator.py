@@ -29,9 +29,9 @@ from tradewind.models.checks import (
 )
 from tradewind.models.devices import chosen, tensor_cores
 from tradewind.models.saving import Saved
-from tradewind.models.text import Tokens, Vocabulary, texts_of, tokenize
-from tradewind.models.textcnn.model import ACTIVATIONS, Channels, Layout, Network
-from tradewind.models.textcnn.training import Array, Fold, Plan, Texts, Trained, train
+from tradewind.models.text import PADDING, Tokens, Vocabulary, texts_of, tokenize
+from tradewind.models.textcnn.model import ACTIVATIONS, Channels, Layout, Network, Texts
+from tradewind.models.textcnn.training import Array, Fold, Plan, Trained, train
 from tradewind.models.vectors import WordVectors, embedding
 from tradewind.space import Bool, Categorical, Float, Int, Parameter, Space, TrainSize, at_least
 from tradewind.subsets import Rows, subset
@@ -361,15 +361,11 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def _outputs(self, tokens: Sequence[Tokens]) -> Tensor:
-        """What the network gives for texts, in double precision. A word that training has not seen
-        has its vector from `vectors`, or a random one, as it would have had there."""
-        known = set(self.vocabulary_)
-        new = tuple(dict.fromkeys(w for text in tokens for w in text if w not in known))
-        vocabulary = Vocabulary(self.vocabulary_ + new)
+        """What the network gives for texts, in double precision."""
         network, device = self._network(len(self.classes_)), chosen(self.device)
-        weights = {n: torch.from_numpy(w).to(device)[None] for n, w in self.weights_.items()}
-        more = torch.from_numpy(self._table(new, self.seed_)[1:]).to(device)
-        tables = [torch.cat([weights[n][0], more]) for n in ("static", "learned") if n in weights]
+        vocabulary = Vocabulary.of(tokens)
+        tables = [torch.from_numpy(t).to(device) for t in self._vectors_of(vocabulary.words)]
+        weights = {n: torch.from_numpy(self.weights_[n]).to(device)[None] for n in network.shapes()}
         outputs = [torch.empty(0, network.outputs)]
         with tensor_cores(), torch.no_grad():
             for begin in range(0, len(tokens), _AT_ONCE):
@@ -379,6 +375,22 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 channels = [torch.nn.functional.embedding(words, table) for table in tables]
                 outputs.append(network(weights, channels, layout)[0].cpu())
         return torch.cat(outputs).double()
+
+    def _vectors_of(self, words: Sequence[str]) -> list[Array]:
+        """The vectors of words in each channel. One that training has not seen has its vector from
+        `vectors`, or a random one, as it would have had there."""
+        codes = Vocabulary(self.vocabulary_).codes
+        at = np.array([codes.get(word, PADDING) for word in words], dtype=np.intp)
+        seen = np.concatenate([[True], at > PADDING])  # padding is
+        given = self._table([w for w, code in zip(words, at, strict=True) if not code], self.seed_)
+        tables = []
+        for name in ("static", "learned"):
+            if name in self.weights_:
+                table = np.empty((len(seen), given.shape[1]), dtype=np.float32)
+                table[seen] = self.weights_[name][np.concatenate([[PADDING], at])[seen]]
+                table[~seen] = given[1:]
+                tables.append(table)
+        return tables
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -25,9 +25,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import elu, embedding, relu, selu
+from torch.nn.functional import binary_cross_entropy_with_logits, elu, embedding, relu, selu
+from torch.nn.functional import cross_entropy as softmax_cross_entropy
+
+from tradewind.models.text import PADDING, Tokens, Vocabulary
+from tradewind.subsets import Rows
 
 Channels: TypeAlias = Literal["static", "nonstatic", "multichannel"]
 Weights: TypeAlias = Mapping[str, Tensor]
@@ -145,6 +151,22 @@ class Network:
                 w.mul_((l2_max / norms.clamp_min(1e-12)).clamp_max(1.0))
 
 
+def cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
+    """The loss of each text (F, B): one output is the log-odds of the second of two classes."""
+    if outputs.shape[-1] == 1:
+        return binary_cross_entropy_with_logits(
+            outputs.squeeze(-1), labels.to(outputs.dtype), reduction="none"
+        )
+    return softmax_cross_entropy(outputs.movedim(-1, 1), labels, reduction="none")
+
+
+def decide(outputs: Tensor) -> Tensor:
+    """The class of each text (F, B)."""
+    if outputs.shape[-1] == 1:
+        return (outputs.squeeze(-1) > 0).long()
+    return outputs.argmax(-1)
+
+
 def _linear(x: Tensor, weights: Weights, name: str) -> Tensor:
     return torch.baddbmm(weights[f"{name}.bias"].unsqueeze(1), x, weights[name])
 
@@ -160,6 +182,32 @@ def _kept(shape: Sequence[int], rate: float, generator: torch.Generator) -> Tens
     """What to multiply with: 0 with probability `rate`, else what makes up for that."""
     drawn = torch.rand(*shape, generator=generator, device=generator.device)
     return (drawn >= rate) / (1 - rate)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The words of all texts as codes, one text after the other, with blanks (padding) before each;
+    one more stands at the end of all. Blanks count as words."""
+
+    codes: NDArray[np.int32]
+    begins: Rows
+    lengths: Rows
+
+    @staticmethod
+    def of(texts: Sequence[Tokens], vocabulary: Vocabulary, blanks: int) -> Texts:
+        lengths = np.array([len(text) + blanks for text in texts], dtype=np.intp)
+        codes: list[int] = []
+        for text in texts:
+            codes += [PADDING] * blanks
+            codes += [vocabulary.codes[word] for word in text]
+        codes.append(PADDING)
+        return Texts(np.array(codes, dtype=np.int32), lengths.cumsum() - lengths, lengths)
+
+    def words(self, rows: Rows) -> NDArray[np.int32]:
+        """The codes in some texts, each once, padding among them."""
+        inside = np.zeros(len(self.lengths), dtype=bool)
+        inside[rows] = True
+        return np.union1d(self.codes[:-1][np.repeat(inside, self.lengths)], [PADDING])
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits, embedding, pad
-from torch.nn.functional import cross_entropy as softmax_cross_entropy
+from torch.nn.functional import embedding, pad
 from torch.optim.adam import adam
 
-from tradewind.models.devices import clock, tensor_cores
-from tradewind.models.text import PADDING, Tokens, Vocabulary
-from tradewind.models.textcnn.model import Layout, Network
+from tradewind.models.devices import clock, current, tensor_cores
+from tradewind.models.text import PADDING
+from tradewind.models.textcnn.model import Layout, Network, Texts, cross_entropy, decide
+from tradewind.subsets import Rows
 
-Rows: TypeAlias = NDArray[np.intp]
 Array: TypeAlias = NDArray[np.float32]
 
 # Zeiler's method as Kim's code runs it: rate 1, decay 0.95.
@@ -49,32 +48,6 @@ class Plan:
     seed: int
     device: str
     graph: bool = True  # record the step where there is a GPU
-
-
-@dataclass(frozen=True)
-class Texts:
-    """The words of all texts as codes, one text after the other, with blanks (padding) before each;
-    one more stands at the end of all. Blanks count as words."""
-
-    codes: NDArray[np.int32]
-    begins: Rows
-    lengths: Rows
-
-    @staticmethod
-    def of(texts: Sequence[Tokens], vocabulary: Vocabulary, blanks: int) -> Texts:
-        lengths = np.array([len(text) + blanks for text in texts], dtype=np.intp)
-        codes: list[int] = []
-        for text in texts:
-            codes += [PADDING] * blanks
-            codes += [vocabulary.codes[word] for word in text]
-        codes.append(PADDING)
-        return Texts(np.array(codes, dtype=np.int32), lengths.cumsum() - lengths, lengths)
-
-    def words(self, rows: Rows) -> NDArray[np.int32]:
-        """The codes in some texts, each once, padding among them."""
-        inside = np.zeros(len(self.lengths), dtype=bool)
-        inside[rows] = True
-        return np.union1d(self.codes[:-1][np.repeat(inside, self.lengths)], [PADDING])
 
 
 @dataclass(frozen=True)
@@ -123,7 +96,7 @@ def train(
     """Train a network for each fold, and the seconds that took once the data were in place. The
     folds must have equally many batches. Where a GPU has no room for all, they train in halves."""
     try:
-        with tensor_cores():
+        with current(plan.device), tensor_cores():
             stack = _Stack(network, plan, texts, labels, folds)
             begin = clock(plan.device)
             trained = _run(stack)
@@ -432,19 +405,3 @@ def _flat(tensors: Sequence[Tensor], axis: int) -> Tensor:
     """Tensors side by side in one, from `axis` on, each at an aligned place."""
     flat = [tensor.flatten(axis) for tensor in tensors]
     return torch.cat([pad(t, (0, _aligned(t.shape[-1]) - t.shape[-1])) for t in flat], dim=axis)
-
-
-def cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
-    """The loss of each text (F, B): one output is the log-odds of the second of two classes."""
-    if outputs.shape[-1] == 1:
-        return binary_cross_entropy_with_logits(
-            outputs.squeeze(-1), labels.to(outputs.dtype), reduction="none"
-        )
-    return softmax_cross_entropy(outputs.movedim(-1, 1), labels, reduction="none")
-
-
-def decide(outputs: Tensor) -> Tensor:
-    """The class of each text (F, B)."""
-    if outputs.shape[-1] == 1:
-        return (outputs.squeeze(-1) > 0).long()
-    return outputs.argmax(-1)
