@@ -146,6 +146,40 @@ def test_a_fold_learns_in_a_stack_what_it_learns_alone(
             np.testing.assert_allclose(one.table, single.table, atol=1e-5)
 
 
+@pytest.mark.parametrize("growing", [False, True])
+def test_a_recorded_step_has_room_for_all_words(
+    monkeypatch: pytest.MonkeyPatch, growing: bool
+) -> None:
+    """The path of a GPU, with a recording that simply runs the step again."""
+    texts, labels, table = data(60)
+    rows = np.arange(60)
+    folds = [fold(rows[:40], table, rows[40:50]), fold(rows[20:], table, rows[:13])]
+    plan = replace(PLAN, max_epochs=8, patience=2)
+    network = replace(NETWORK, dropout=(0.2, 0.3, 0.0))
+    expected, _ = train(network, plan, texts, labels, folds)
+    recorded: list[int] = []
+
+    def record(step: Any, generator: Any) -> Any:
+        recorded.append(1)
+        return step
+
+    monkeypatch.setattr(training._Stack, "recorded", True)
+    monkeypatch.setattr(training, "_record", record)
+    if growing:  # the room for one epoch may be too small for the next
+        monkeypatch.setattr(training, "_room", lambda n: n)
+    found, _ = train(network, plan, texts, labels, folds)
+    assert recorded
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.best_epoch == theirs.best_epoch
+        np.testing.assert_allclose(ours.weights["output"], theirs.weights["output"], atol=1e-5)
+        np.testing.assert_allclose(ours.table, theirs.table, atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000])
+def test_there_is_more_room_than_needed(n: int) -> None:
+    assert n < training._room(n) <= n + 2 * 64
+
+
 def test_padding_stays_zero_and_words_never_seen_stay_put() -> None:
     texts, labels, table = data()
     last = len(WORDS)  # "p"

@@ -9,7 +9,7 @@ stack what it learns alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -97,14 +97,11 @@ def train(
     folds must have equally many batches. Where a GPU has no room for all, they train in halves."""
     try:
         with current(plan.device), tensor_cores():
-            stack = _Stack(network, plan, texts, labels, folds)
-            begin = clock(plan.device)
-            trained = _run(stack)
-            return trained, clock(plan.device) - begin
+            return _train(_Stack(network, plan, texts, labels, folds))
     except torch.OutOfMemoryError:
         if len(folds) == 1:
             raise
-    torch.cuda.empty_cache()
+    torch.cuda.empty_cache()  # the stack is gone, now that the error is
     half = len(folds) // 2
     first, some = train(network, plan, texts, labels, folds[:half])
     second, more = train(network, plan, texts, labels, folds[half:])
@@ -130,8 +127,10 @@ def batches(n: int, batch_size: int, seed: int, epoch: int) -> Rows:
     return np.resize(order, (-(-n // batch_size), batch_size))
 
 
-def _run(stack: _Stack) -> list[Trained]:
+def _train(stack: _Stack) -> tuple[list[Trained], float]:
+    """Train a stack epoch by epoch, and time it."""
     plan = stack.plan
+    begin = clock(plan.device)
     trained = [Trained() for _ in stack.folds]
     live = list(trained)  # those in the stack, in its order
     waiting = set(range(len(live)))  # places in the stack that have not stopped yet
@@ -151,7 +150,7 @@ def _run(stack: _Stack) -> list[Trained]:
             stack.keep(sorted(waiting))
             waiting = set(range(len(live)))
     stack.release(live, set(range(len(live))))
-    return trained
+    return trained, clock(plan.device) - begin
 
 
 class _Stack:
@@ -213,7 +212,7 @@ class _Stack:
         self.rows = torch.zeros(n, self.plan.batch_size, dtype=torch.int64, device=self.device)
         self.losses = torch.zeros(n, device=self.device)
         self.fold = torch.arange(n, device=self.device).unsqueeze(1)
-        self.graph: torch.cuda.CUDAGraph | None = None
+        self.replay: Callable[[], None] | None = None
         self.eager = _EAGER_STEPS
 
     @property
@@ -237,7 +236,7 @@ class _Stack:
         order = np.stack(orders, axis=1)  # (batches, F, batch_size)
         slots = self.texts.lengths[order].sum(axis=2).max(axis=1)  # each batch's largest of folds
         if self.recorded and slots.max() > self.slots:
-            self.slots, self.graph = -(-int(slots.max()) // _ROUND + 1) * _ROUND, None
+            self.slots, self.replay = _room(int(slots.max())), None
         self.losses.zero_()
         for rows, n in zip(self._tensor(order), slots, strict=True):
             self.rows.copy_(rows)
@@ -246,17 +245,14 @@ class _Stack:
         return [Epoch(*all_of) for all_of in zip(losses, *self._validate(), strict=True)]
 
     def _take_step(self, slots: int) -> None:
-        if self.graph is not None:
-            self.graph.replay()
+        if self.replay is not None:
+            self.replay()
         elif self.eager or not self.recorded:
             self.eager -= 1
             self._step(slots)
         else:
-            self.graph = torch.cuda.CUDAGraph()
-            self.graph.register_generator_state(self.generator)
-            with torch.cuda.graph(self.graph):
-                self._step(slots)
-            self.graph.replay()
+            self.replay = _record(lambda: self._step(slots), self.generator)
+            self.replay()
 
     def _step(self, slots: int) -> None:
         """One batch of every fold: outputs, losses, gradients, updates."""
@@ -394,6 +390,20 @@ class _Stack:
             self.static = self.static[at]
         self.folds = [self.folds[place] for place in places]
         self._look()
+
+
+def _record(step: Callable[[], None], generator: torch.Generator) -> Callable[[], None]:
+    """Record what a step does on the GPU, and give what does that again."""
+    graph = torch.cuda.CUDAGraph()
+    graph.register_generator_state(generator)
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
+
+
+def _room(n: int) -> int:
+    """Slots for n words and somewhat more, so that a larger batch later on is not a new graph."""
+    return (n // _ROUND + 2) * _ROUND
 
 
 def _aligned(n: int) -> int:
