@@ -1,0 +1,188 @@
+"""Training: pairs in random order, each against the hardest wrong answers at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tradewind.models.devices import clock
+from tradewind.models.siamese.model import (
+    Dropout,
+    Siamese,
+    Texts,
+    Weights,
+    cosines_of,
+    encode,
+    on,
+    ranking_loss,
+)
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train; the parameters of the estimator that the loop needs."""
+
+    epochs: int
+    batch_size: int
+    margin: float
+    learning_rate: float
+    regularization: float
+    dropout: float
+    negatives: int
+    hardest: int
+    tune_vectors: bool
+    patience: int | None
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Questions, all answers that may be drawn as wrong ones, and which belong together."""
+
+    questions: Texts
+    answers: Texts
+    pairs: Rows  # (p, 2): a question and a correct answer, sorted, none twice
+
+    def correct(self, questions: Tensor, answers: Tensor) -> Tensor:
+        """Whether answers are correct, for arrays of numbers that broadcast together."""
+        wanted = questions * len(self.answers) + answers
+        known = self._keys
+        return known[torch.searchsorted(known, wanted).clamp(max=len(known) - 1)] == wanted
+
+    @cached_property
+    def _keys(self) -> Tensor:
+        keys = self.pairs[:, 0] * len(self.answers) + self.pairs[:, 1]
+        return on(keys, self.answers.codes.device)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came of it. `scores` are of the validation, if there was one; `best` is the epoch,
+    from 1, that the weights are of."""
+
+    weights: Weights
+    losses: list[float]
+    scores: list[float]
+    best: int
+    seconds: float
+
+
+def train(
+    weights: Weights,
+    data: Pairs,
+    settings: Settings,
+    *,
+    rng: np.random.Generator,
+    validate: Callable[[Siamese], float] | None = None,
+) -> Trained:
+    """Train from these weights on, and keep the last epoch, or the best that `validate` saw."""
+    device = data.answers.codes.device
+    network = Siamese(weights, device)
+    generator = torch.Generator(device).manual_seed(int(rng.integers(2**63)))
+    optimizer = _optimizer(network, settings)
+    losses: list[float] = []
+    scores: list[float] = []
+    best = 0
+    network(*data.questions.batch(np.arange(1)), "question")  # a device's first call is slow
+    begin = clock(str(device))
+    for epoch in range(1, settings.epochs + 1):
+        losses.append(_epoch(network, data, settings, optimizer, rng, generator))
+        if not np.isfinite(losses[-1]):
+            raise ValueError(
+                f"training diverged in epoch {epoch}: learning_rate must be smaller, "
+                f"but got {settings.learning_rate}"
+            )
+        if validate is None:
+            best = epoch
+            continue
+        scores.append(validate(network))
+        if scores[-1] > max(scores[:-1], default=-np.inf):
+            best, weights = epoch, network.weights()
+        elif settings.patience is not None and epoch - best >= settings.patience:
+            break
+    seconds = clock(str(device)) - begin
+    return Trained(
+        network.weights() if validate is None else weights, losses, scores, best, seconds
+    )
+
+
+def hard_negatives(network: Siamese, data: Pairs, count: int, generator: torch.Generator) -> Rows:
+    """For every pair a wrong answer (p,): of `count` drawn from all, the nearest to its question.
+
+    Where all that were drawn are correct, one of them: the loss leaves it out.
+    """
+    device = network.vectors.device
+    questions = on(data.pairs[:, :1], device)
+    drawn = torch.randint(
+        len(data.answers), (len(data.pairs), count), generator=generator, device=device
+    )
+    cosines = cosines_of(
+        encode(network, data.questions, "question"),
+        encode(network, data.answers, "answer"),
+        questions.expand_as(drawn).reshape(-1),
+        drawn.reshape(-1),
+    ).view_as(drawn)
+    nearest = cosines.masked_fill(data.correct(questions, drawn), -torch.inf).argmax(dim=1)
+    return drawn.gather(1, nearest[:, None])[:, 0].cpu().numpy()
+
+
+def _epoch(
+    network: Siamese,
+    data: Pairs,
+    settings: Settings,
+    optimizer: torch.optim.Optimizer,
+    rng: np.random.Generator,
+    generator: torch.Generator,
+) -> float:
+    """All pairs once; the mean loss."""
+    dropout = Dropout(settings.dropout, generator)
+    order = rng.permutation(len(data.pairs))
+    questions, answers = data.pairs[order].T
+    # As hard as they were at the beginning of the epoch: encoding what was drawn for each batch
+    # anew would cost more than training on it.
+    wrong = answers[:0]
+    if settings.negatives:
+        wrong = hard_negatives(network, data, settings.negatives, generator)[order]
+    total = torch.zeros((), device=network.vectors.device)
+    for i in range(0, len(order), settings.batch_size):
+        batch = slice(i, i + settings.batch_size)
+        chosen = np.concatenate([answers[batch], wrong[batch]])
+        loss = _loss(network, data, questions[batch], chosen, settings, dropout)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        total += loss.detach() * len(order[batch])
+    return float(total) / len(order)
+
+
+def _loss(
+    network: Siamese,
+    data: Pairs,
+    questions: Rows,
+    answers: Rows,
+    settings: Settings,
+    dropout: Dropout,
+) -> Tensor:
+    device = network.vectors.device
+    q = network(*data.questions.batch(questions), "question", dropout)
+    a = network(*data.answers.batch(answers), "answer", dropout)
+    correct = data.correct(on(questions, device)[:, None], on(answers, device))
+    return ranking_loss(q @ a.T, correct, settings.margin, settings.hardest)
+
+
+def _optimizer(network: Siamese, settings: Settings) -> torch.optim.Optimizer:
+    """Adam. L2 is on the LSTMs only: it would wear away the vectors of rare words."""
+    groups = [
+        {"params": list(network.encoders.parameters()), "weight_decay": settings.regularization}
+    ]
+    if settings.tune_vectors:
+        groups.append({"params": [network.vectors]})
+    network.vectors.requires_grad_(settings.tune_vectors)
+    return torch.optim.Adam(groups, lr=settings.learning_rate)
