@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,13 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning, NotFittedError
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 import tradewind as tw
 from tradewind.models import TextCNN, WordVectors
+from tradewind.models.textcnn import estimator
+from tradewind.models.textcnn.training import Fold
 
 GOOD, BAD = ("good", "great", "fine", "superb"), ("bad", "awful", "poor", "dull")
 OTHERS = tuple(f"w{i}" for i in range(30))
@@ -174,6 +178,46 @@ def test_all_texts_are_used_where_none_are_to_stop_on() -> None:
     assert model.best_epoch_ == model.n_iter_ == 4
 
 
+def seen_folds(monkeypatch: pytest.MonkeyPatch, model: TextCNN, y: Any) -> list[Fold]:
+    """What `fit` gives to the training."""
+    seen: list[Fold] = []
+    real = estimator.train
+
+    def spy(network: Any, plan: Any, texts: Any, labels: Any, folds: Any) -> Any:
+        seen.extend(folds)
+        return real(network, plan, texts, labels, folds)
+
+    monkeypatch.setattr(estimator, "train", spy)
+    model.fit([f"w{i}" for i in range(len(y))], y)
+    return seen
+
+
+def test_what_it_stops_on_is_stratified_and_not_learned_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    y = np.repeat([0, 1, 2], [60, 30, 10])
+    (fold,) = seen_folds(monkeypatch, small(max_epochs=1), y)
+    assert sorted([*fold.train, *fold.valid]) == list(range(100))
+    assert np.bincount(y[fold.valid]).tolist() == [6, 3, 1]
+    (other,) = seen_folds(monkeypatch, small(max_epochs=1, random_state=1), y)
+    assert set(fold.valid) != set(other.valid)
+    np.testing.assert_array_equal(fold.class_weights, [1, 1, 1])
+
+
+def test_rare_classes_weigh_more_when_balanced(monkeypatch: pytest.MonkeyPatch) -> None:
+    y = np.repeat([0, 1], [75, 25])
+    model = small(max_epochs=1, balance=True, validation_fraction=0)
+    (fold,) = seen_folds(monkeypatch, model, y)
+    np.testing.assert_allclose(fold.class_weights, [100 / 150, 2.0])
+
+
+def test_classes_of_a_single_text_are_no_trouble() -> None:
+    texts = [f"w{i}" for i in range(40)]
+    model = small(max_epochs=1).fit(texts, [*range(20), *[0] * 20])
+    assert len(model.classes_) == 20
+    small(max_epochs=1).fit(texts[:10], range(10))
+
+
 # ---- folds at once ----
 
 
@@ -183,7 +227,6 @@ def test_folds_at_once_are_folds_one_by_one(unknown: Any, validation: Any) -> No
     texts, labels = reviews(61)
     model = small(unknown=unknown, d0=0.1, d1=0.3, hidden=4, d2=0.2, max_epochs=6, patience=2)
     folds = list(KFold(4, shuffle=True, random_state=0).split(texts))
-    assert len({-(-len(rows) // 10) for rows, _ in folds}) > 0
     for at_once, (rows, test) in zip(
         model.fit_folds(texts, labels, folds, validation=validation), folds, strict=True
     ):
@@ -191,8 +234,6 @@ def test_folds_at_once_are_folds_one_by_one(unknown: Any, validation: Any) -> No
         stop_on = None if validation == "train" else (tested, labels[test])
         single = clone(model).fit([texts[row] for row in rows], labels[rows], validation=stop_on)
         assert set(single.vocabulary_) == set(at_once.vocabulary_)
-        if unknown == "word2vec" and validation == "test":
-            continue  # words of the test texts alone are drawn, there with another variance
         assert single.best_epoch_ == at_once.best_epoch_
         np.testing.assert_allclose(
             single.predict_proba(tested), at_once.predict_proba(tested), atol=1e-5
@@ -247,12 +288,28 @@ def test_the_search_fits_folds_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_search_that_races_goes_fold_by_fold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(TextCNN, "fit_folds")
+    def never(*args: Any) -> None:
+        raise AssertionError("a race looks at one fold after the other")
+
+    monkeypatch.setattr(TextCNN, "fit_folds", never)
     texts, labels = reviews(60)
     search = tw.TradeoffSearchCV(
-        small(max_epochs=1), TextCNN.space(s=1), n_iter=2, cv=3, random_state=0
+        small(max_epochs=1), TextCNN.space(s=1), n_iter=2, cv=3, racing=0.05, random_state=0
     )
     assert search.fit(texts, labels).best_score_ > 0
+
+
+def test_where_one_fold_fails_the_others_count() -> None:
+    texts, labels = reviews(30)
+    folds = [(np.arange(20), np.arange(20, 30)), (np.arange(0, 20, 2), np.arange(20, 30))]
+    space = tw.Space({"d1": tw.Categorical([0.1])})
+    search = tw.TradeoffSearchCV(
+        small(max_epochs=2), space, n_iter=1, cv=folds, error_score=0.0, random_state=0
+    )
+    with pytest.warns(FitFailedWarning, match="two classes"):
+        search.fit(texts, labels)
+    assert search.cv_results_["split0_test_score"][0] > 0
+    assert search.cv_results_["split1_test_score"][0] == 0.0
 
 
 def test_folds_that_fail_at_once_are_a_failed_candidate() -> None:
@@ -306,8 +363,17 @@ def test_filter_sizes_can_be_set_by_the_names_of_the_thesis() -> None:
     model = TextCNN().set_params(s=2, k0=3, f0=10, k1=1, f1=4, hidden=7)
     assert (model.filter_sizes, model.filters, model.hidden) == ((3, 1), (10, 4), 7)
     assert TextCNN().set_params(k0=2, f0=5).filter_sizes == (2,)
-    with pytest.raises(ValueError, match="need f1"):
-        TextCNN().set_params(s=2, k0=3, f0=10, k1=1)
+    for params, lacking in (
+        ({"s": 2, "k0": 3, "f0": 10, "k1": 1}, "need f1"),
+        ({"f0": 5}, "need k0"),
+        ({"s": 0}, "s must be"),
+        ({"s": "2", "k0": 1, "f0": 1}, "s must be"),
+    ):
+        with pytest.raises(ValueError, match=lacking):
+            TextCNN().set_params(**params)
+    for s in (0, -1, True, 1.5):
+        with pytest.raises(ValueError, match="s must be"):
+            TextCNN.space(s)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="Invalid parameter"):
         TextCNN().set_params(k=3)
 
@@ -321,6 +387,35 @@ def test_clone_and_params_round_trip() -> None:
     assert again.get_params() == model.get_params()
     assert again.vectors is model.vectors  # never copied
     assert "filter_sizes" in repr(TextCNN(filter_sizes=(2,)))
+
+
+def test_a_fit_that_fails_and_settings_that_change_leave_the_old_model_alone(
+    fitted: TextCNN,
+) -> None:
+    texts, _ = reviews(20)
+    model = pickle.loads(pickle.dumps(fitted))
+    expected = model.predict_proba(texts)
+    with pytest.raises(ValueError, match="two classes"):
+        model.fit(texts, ["same"] * 20)
+    model.set_params(activation="tanh", hidden=5, filter_sizes=(9,))
+    np.testing.assert_array_equal(model.predict_proba(texts), expected)
+
+
+def test_a_loss_that_is_no_number_is_said() -> None:
+    texts, labels = reviews(20)
+    with pytest.warns(ConvergenceWarning, match="learning_rate"):
+        small(optimizer="adam", learning_rate=1e38, max_epochs=3).fit(texts, labels)
+
+
+def test_precision_chosen_by_the_user_is_no_trouble() -> None:
+    code = """
+import torch
+torch.backends.cuda.matmul.fp32_precision = "tf32"
+from tradewind.models import TextCNN
+TextCNN(max_epochs=1, dimensions=2, filters=1).fit(["a", "b"] * 5, [0, 1] * 5).predict(["a"])
+assert torch.backends.cuda.matmul.fp32_precision == "tf32"
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
 def test_nothing_can_be_predicted_before_fit() -> None:
@@ -347,7 +442,7 @@ def test_saved_and_loaded_it_says_the_same(fitted: TextCNN, tmp_path: Path) -> N
     ("setting", "value"),
     [
         *[("filter_sizes", v) for v in ((), (0,), (1.5,), "345", 3, (True,))],
-        *[("filters", v) for v in (0, -1, (5,), (5, 6, 7), "ab", 2.0)],
+        *[("filters", v) for v in (0, -1, (5,), (5, 6, 7), "ab", 2.0, np.array(3))],
         *[("d0", v) for v in (-0.1, 1.0, float("nan"), None, "x", True)],
         *[("hidden", v) for v in (-1, 1.5, None)],
         *[("batch_size", v) for v in (0, "10")],
@@ -364,8 +459,8 @@ def test_saved_and_loaded_it_says_the_same(fitted: TextCNN, tmp_path: Path) -> N
         *[("balance", v) for v in ("yes", None)],
         *[("window", v) for v in (0, 1.5)],
         *[("vectors", v) for v in ({"a": [1.0]}, "glove")],
-        *[("random_state", v) for v in (-1, "seed")],
-        *[("device", v) for v in ("gpu", "cuda:99", 7)],
+        *[("random_state", v) for v in (-1, "seed", 2**64)],
+        *[("device", v) for v in ("gpu", "cuda:99", "meta", 7, None)],
     ],
 )
 def test_settings_that_cannot_be_say_so(setting: str, value: Any) -> None:
@@ -386,6 +481,9 @@ def test_settings_that_cannot_be_say_so(setting: str, value: Any) -> None:
         (["a", "b"], [1, 1], "two classes"),
         (["a", "b"], [0.5, 1.7], "continuous"),
         (["a", "b"], [0.0, float("nan")], "NaN|nan"),
+        (["a", "b"], np.array(["x", None], dtype=object), "mixed"),
+        (["a", "b"], np.array(["x", 1], dtype=object), "mixed"),
+        (["a", "b"], np.array(["x", float("nan")], dtype=object), "mixed"),
     ],
 )
 def test_data_that_cannot_be_say_so(X: Any, y: Any, message: str) -> None:
@@ -402,6 +500,9 @@ def test_data_that_cannot_be_say_so(X: Any, y: Any, message: str) -> None:
         ([([], [2])], "needs rows"),
         ([([0.5, 1.0], [2])], "needs rows"),
         ([([0, 2, 4], [1])], "two classes"),
+        (5, "folds must be"),
+        ([[1, 2, 3]], "folds must be"),
+        ([([True, False, True], [1])], "mask of rows must have 20"),
     ],
 )
 def test_folds_that_cannot_be_say_so(folds: Any, message: str) -> None:
@@ -416,5 +517,10 @@ def test_validation_that_cannot_be_says_so() -> None:
         small().fit(texts, labels, validation=(["a"], ["odd"]))
     with pytest.raises(ValueError, match="at least one text"):
         small().fit(texts, labels, validation=([], []))
+    for odd in (5, (["a"], ["pos"], 3), "ab"):
+        with pytest.raises(ValueError, match=r"validation must be"):
+            small().fit(texts, labels, validation=odd)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="strings in both"):
+        small().fit(texts, np.arange(20) % 2, validation=(["a"], ["0"]))
     with pytest.raises(ValueError, match="validation must be one of"):
         small().fit_folds(texts, labels, [([0, 1], [2])], validation="none")  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -176,6 +177,37 @@ def test_dropout_keeps_the_mean() -> None:
     assert dropped == pytest.approx(plain, rel=0.02)
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_each_dropout_is_at_its_place(place: int) -> None:
+    """With one place that drops and weights of one, what comes out is a multiple of what that
+    place lets through: all words, all features or all hidden neurons are equal here."""
+    rates = [0.0, 0.0, 0.0]
+    rates[place] = 0.5
+    net = network(
+        dropout=tuple(rates), filters=((1, 6),), hidden=4, bias=False, outputs=1, channels="static"
+    )
+    weights = {name: torch.ones(1, *shape) for name, shape in net.shapes().items()}
+    weights |= {name: torch.zeros_like(w) for name, w in weights.items() if "bias" in name}
+    layout = Layout.of(torch.ones(1, 2000, dtype=torch.int64), 2000)
+    words = [torch.ones(1, 2000, net.dimensions)]
+    outputs = net(weights, words, layout, torch.Generator().manual_seed(0)).flatten()
+    units = (net.dimensions, 6, 4)[place]  # as many as can be dropped, with probability 1/2
+    whole = net.dimensions * 6 * 4
+    levels = torch.unique((outputs * units / whole / 2).round(decimals=3)).tolist()
+    assert levels == [float(level) for level in range(units + 1)]
+
+
+def test_pieces_are_bounded_and_cover_all() -> None:
+    net = network(filters=((3, 50_000),))
+    lengths = np.array([10, 10, 500, 1, 100, 100, 1])
+    pieces = list(net.pieces(lengths))
+    assert [i for piece in pieces for i in range(7)[piece]] == list(range(7))
+    assert len(pieces) > 2
+    for piece in pieces:  # a text alone may be too long
+        assert lengths[piece].sum() * 150_000 <= 2**24 or len(lengths[piece]) == 1
+    assert list(net.pieces(np.array([], dtype=np.intp))) == []
+
+
 def test_initial_filters_have_the_limits_of_glorot() -> None:
     net = network(filters=((2, 50), (5, 30)), dimensions=40)
     filters = net.initial(torch.Generator().manual_seed(0))["filter0"]
@@ -188,8 +220,11 @@ def test_norms_are_scaled_down_never_up() -> None:
     net = network()
     weights = {name: torch.full((2, *shape), 0.01) for name, shape in net.shapes().items()}
     weights["output"][1, :, 0] = 7.0
+    weights["hidden"][0, :, 2] = -5.0
     before = {name: w.clone() for name, w in weights.items()}
     net.constrain(weights, 3.0)
     assert weights["output"][1, :, 0].norm().item() == pytest.approx(3.0)
+    assert weights["hidden"][0, :, 2].norm().item() == pytest.approx(3.0)
     before["output"][1, :, 0] = weights["output"][1, :, 0]
+    before["hidden"][0, :, 2] = weights["hidden"][0, :, 2]
     torch.testing.assert_close(weights, before)

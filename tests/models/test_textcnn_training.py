@@ -15,11 +15,12 @@ from torch import nn
 from tradewind.models.text import Vocabulary
 from tradewind.models.textcnn import training
 from tradewind.models.textcnn.model import Network, Texts
+from tradewind.models.textcnn.optimizers import RATES, adadelta
 from tradewind.models.textcnn.training import Epoch, Fold, Plan, Trained, batches, train
 
 WORDS = tuple("abcdefghijklmnop")
 NETWORK = Network("multichannel", 6, ((2, 3), (1, 4)), "tanh", True, 0, 1)
-PLAN = Plan("adadelta", None, 4, 5, None, None, seed=3, device="cpu")
+PLAN = Plan("adadelta", 1.0, 4, 5, None, None, seed=3, device="cpu")
 
 
 def data(n: int = 30, seed: int = 0) -> tuple[Texts, NDArray[np.intp], NDArray[np.float32]]:
@@ -68,7 +69,7 @@ class Plain(nn.Module):
 @pytest.mark.parametrize("optimizer", ["adadelta", "adam"])
 def test_training_is_that_of_a_plain_loop(optimizer: Any) -> None:
     texts, labels, table = data()
-    plan = replace(PLAN, optimizer=optimizer, l2_max=0.5)
+    plan = replace(PLAN, optimizer=optimizer, rate=RATES[optimizer], l2_max=0.5)
     ((ours,), _) = train(NETWORK, plan, texts, labels, [fold(range(30), table)])
 
     plain = Plain(table, NETWORK.initial(torch.Generator().manual_seed(plan.seed)))
@@ -76,7 +77,9 @@ def test_training_is_that_of_a_plain_loop(optimizer: Any) -> None:
         "adadelta": lambda p: torch.optim.Adadelta(p, lr=1.0, rho=0.95, eps=1e-6),
         "adam": lambda p: torch.optim.Adam(p, lr=1e-3),
     }[optimizer](plain.parameters())
+    losses = []
     for epoch in range(1, plan.max_epochs + 1):
+        of_epoch = []
         for rows in batches(30, plan.batch_size, plan.seed, epoch):
             kind.zero_grad()
             outputs = []
@@ -87,11 +90,14 @@ def test_training_is_that_of_a_plain_loop(optimizer: Any) -> None:
             target = torch.from_numpy(labels[rows]).float()
             loss = nn.functional.binary_cross_entropy_with_logits(torch.stack(outputs), target)
             loss.backward()
+            of_epoch.append(loss.item())
             plain.tuned.grad[0] = 0.0  # type: ignore[index]
             kind.step()
             with torch.no_grad():
                 w = plain.output.weight
                 w.mul_((0.5 / w.norm(dim=1, keepdim=True)).clamp(max=1.0))
+        losses.append(float(np.mean(of_epoch)))
+    assert [epoch.loss for epoch in ours.history] == pytest.approx(losses, abs=1e-5)
     np.testing.assert_allclose(ours.table, plain.tuned.detach(), atol=2e-5)
     np.testing.assert_allclose(ours.weights["output"].T, plain.output.weight.detach(), atol=2e-5)
     biases = torch.cat([conv.bias.detach() for conv in plain.convolutions])
@@ -114,7 +120,7 @@ def test_words_that_a_batch_lacks_are_updated_as_if_they_had_been_there() -> Non
         optimizer.step()
         fade = 0.95 ** (step - seen[rows]).unsqueeze(1)
         s, c = square[rows], change[rows]
-        ours[rows] -= training.adadelta(g[rows], s, c, fade)
+        ours[rows] -= adadelta(g[rows], s, c, fade)
         square[rows], change[rows], seen[rows] = s, c, float(step)
         torch.testing.assert_close(ours, theirs.detach(), rtol=1e-5, atol=1e-6)
 
@@ -128,7 +134,8 @@ def test_a_fold_learns_in_a_stack_what_it_learns_alone(
     texts, labels, table = data(60)
     other = table * np.float32(0.5)
     network = replace(NETWORK, channels=channels, hidden=4, dropout=dropout)
-    plan = replace(PLAN, optimizer=optimizer, max_epochs=8, patience=2, l2_max=3.0)
+    rate = RATES[optimizer]
+    plan = replace(PLAN, optimizer=optimizer, rate=rate, max_epochs=8, patience=2, l2_max=3.0)
     rows = np.arange(60)
     folds = [
         fold(rows[:40], table, rows[40:50]),
@@ -146,9 +153,31 @@ def test_a_fold_learns_in_a_stack_what_it_learns_alone(
             np.testing.assert_allclose(one.table, single.table, atol=1e-5)
 
 
-@pytest.mark.parametrize("growing", [False, True])
+def test_a_fold_that_stops_first_takes_what_is_its_own_with_it() -> None:
+    """The folds that go on keep their class weights and word vectors."""
+    texts, labels, table = data(60)
+    rows = np.arange(60)
+    against = labels.copy()
+    against[40:50] = 1 - labels[40:50]  # the first fold stops on these, soon
+    plan = replace(PLAN, max_epochs=25, patience=2)
+    network = replace(NETWORK, channels="multichannel")
+    folds = [
+        fold(rows[:40], table, rows[40:50], weights=(3.0, 0.1)),
+        fold(rows[:40], table * np.float32(0.3), rows[50:], weights=(0.5, 2.0)),
+        fold(rows[:40], table * np.float32(2.0), rows[50:], weights=(1.5, 0.7)),
+    ]
+    together, _ = train(network, plan, texts, against, folds)
+    assert len(together[0].history) < max(len(one.history) for one in together)
+    for one, alone in zip(together, folds, strict=True):
+        ((single,), _) = train(network, plan, texts, against, [alone])
+        assert len(one.history) == len(single.history)
+        np.testing.assert_allclose(one.weights["output"], single.weights["output"], atol=1e-5)
+        np.testing.assert_allclose(one.table, single.table, atol=1e-5)
+
+
+@pytest.mark.parametrize("tight", [False, True])
 def test_a_recorded_step_has_room_for_all_words(
-    monkeypatch: pytest.MonkeyPatch, growing: bool
+    monkeypatch: pytest.MonkeyPatch, tight: bool
 ) -> None:
     """The path of a GPU, with a recording that simply runs the step again."""
     texts, labels, table = data(60)
@@ -165,8 +194,8 @@ def test_a_recorded_step_has_room_for_all_words(
 
     monkeypatch.setattr(training._Stack, "recorded", True)
     monkeypatch.setattr(training, "_record", record)
-    if growing:  # the room for one epoch may be too small for the next
-        monkeypatch.setattr(training, "_room", lambda n: n)
+    if tight:  # larger batches then go without the recording
+        monkeypatch.setattr(training, "_room", lambda words: int(np.median(words)))
     found, _ = train(network, plan, texts, labels, folds)
     assert recorded
     for ours, theirs in zip(found, expected, strict=True):
@@ -176,8 +205,10 @@ def test_a_recorded_step_has_room_for_all_words(
 
 
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000])
-def test_there_is_more_room_than_needed(n: int) -> None:
-    assert n < training._room(n) <= n + 2 * 64
+def test_there_is_more_room_than_needed_but_not_for_the_extraordinary(n: int) -> None:
+    usual = np.full(20, n)
+    assert n < training._room(usual) <= n + 2 * 64
+    assert training._room(np.append(usual, 100 * n)) <= 1.5 * n + 2 * 64
 
 
 def test_padding_stays_zero_and_words_never_seen_stay_put() -> None:

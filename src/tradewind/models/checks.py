@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from numbers import Integral, Real
 from typing import Any
 
@@ -54,7 +54,7 @@ def flag(name: str, value: Any) -> bool:
 def seed_of(random_state: Any) -> int:
     """A seed from what scikit-learn takes as `random_state`."""
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
-        return whole("random_state", random_state, 0)
+        return whole("random_state", random_state, 0, 2**63 - 1)
     return int(check_random_state(random_state).randint(2**31))
 
 
@@ -64,9 +64,13 @@ def or_none(check: Callable[..., Any], name: str, value: Any, *bounds: Any) -> A
 
 
 def whole_numbers(name: str, given: Any, low: int) -> tuple[int, ...]:
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+    try:
+        numbers = [] if isinstance(given, (str, bytes)) else list(given)
+    except TypeError:  # no list, or an array that is a single number
+        numbers = []
+    if not numbers:
         raise ValueError(f"{name} must be whole numbers, but got {given!r}")
-    return tuple(whole(f"each of {name}", number, low) for number in given)
+    return tuple(whole(f"each of {name}", number, low) for number in numbers)
 
 
 def labelled(X: Any, y: Any) -> tuple[list[str], NDArray[Any]]:
@@ -78,6 +82,11 @@ def labelled(X: Any, y: Any) -> tuple[list[str], NDArray[Any]]:
         raise ValueError(f"{len(texts)} texts need as many labels, but got {labels.shape}")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("labels must be finite, but there is NaN or infinity among them")
+    if labels.dtype.kind in "OT":  # as pandas has strings
+        kinds = {str if isinstance(y, str) else int if _is_whole(y) else None for y in labels}
+        if len(kinds) > 1 or None in kinds:
+            raise ValueError("labels must be all strings or all whole numbers, but they are mixed")
+        labels = np.array(labels.tolist())
     check_classification_targets(labels)
     return texts, labels
 
@@ -85,12 +94,19 @@ def labelled(X: Any, y: Any) -> tuple[list[str], NDArray[Any]]:
 def rows_of(given: Any, n: int) -> Rows:
     """Rows of a fold: numbers or a mask."""
     rows = np.asarray(given)
-    rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+    if rows.dtype == bool:
+        if rows.shape != (n,):
+            raise ValueError(f"a mask of rows must have {n} entries, but got {rows.shape}")
+        rows = np.flatnonzero(rows)
     if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu":
         raise ValueError(f"a fold needs rows to train on and to test, but got {given!r:.60}")
     if rows.min() < 0 or rows.max() >= n:
         raise ValueError(f"rows must be from 0 to {n - 1}, but got {rows.min()} to {rows.max()}")
     return rows.astype(np.intp)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (Integral, np.bool_))
 
 
 def _is_real(value: Any) -> bool:

@@ -15,14 +15,13 @@ def chosen(device: str) -> str:
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        kind = torch.device(device).type
+        meant = torch.device(device)
     except (RuntimeError, TypeError):
-        raise ValueError(
-            f'device must be "auto" or a device of PyTorch such as "cpu" or "cuda:1", '
-            f"but got {device!r}"
-        ) from None
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device is {device!r}, but PyTorch sees no GPU here")
+        meant = torch.device("meta")
+    if meant.type not in ("cpu", "cuda"):
+        raise ValueError(f'device must be "auto", "cpu", "cuda" or "cuda:1", …, but got {device!r}')
+    if meant.type == "cuda" and (meant.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"device {device!r} is not among the GPUs: {torch.cuda.device_count()}")
     return device
 
 
@@ -40,8 +39,13 @@ def current(device: str) -> AbstractContextManager[Any]:
 
 @contextmanager
 def tensor_cores() -> Iterator[None]:
-    """Matrix products may round their factors to 10 bits (TF32), where the GPU is faster so."""
-    before = torch.get_float32_matmul_precision()
+    """Matrix products may round their factors to 10 bits (TF32), where the GPU is faster so. The
+    setting is the process's; whoever made it by PyTorch's newer names keeps theirs."""
+    try:
+        before = torch.get_float32_matmul_precision()
+    except RuntimeError:
+        yield
+        return
     torch.set_float32_matmul_precision("high")
     try:
         yield

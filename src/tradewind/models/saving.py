@@ -85,9 +85,11 @@ def _encode(name: str, value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         case WordVectors():
             # not as an array of strings, which would lose a \0 at their end
             return {"vectors": [list(value.words), _encode(name, value.vectors, arrays)]}
+        case np.random.RandomState():
+            return None  # of use to another fit alone
         case list():
             return {"list": [_encode(name, item, arrays) for item in value]}
-        case tuple():
+        case tuple() | range():
             return {"tuple": [_encode(name, item, arrays) for item in value]}
         case dict():
             pairs = [[_encode(name, each, arrays) for each in pair] for pair in value.items()]
@@ -109,8 +111,9 @@ def _decode(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
                 array[i] = _decode(item, arrays)
             return array.reshape(shape)
         case "vectors":
-            words, vectors = content
-            return WordVectors(tuple(words), _decode(vectors, arrays))
+            words, vectors = content[0], _decode(content[1], arrays)
+            vectors.setflags(write=False)  # and so not copied
+            return WordVectors(tuple(words), vectors)
         case "list":
             return [_decode(item, arrays) for item in content]
         case "tuple":

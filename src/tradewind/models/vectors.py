@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -208,8 +209,8 @@ def embedding(
     is zero; D is that of `vectors` where there are any.
 
     A word without a vector is drawn such that it has the variance of `vectors` (Kim 2014), whatever
-    the words beside it, or it is trained on `texts` by word2vec and then made as long as those of
-    `vectors` are on the whole.
+    the words beside it. With "word2vec", those that `texts` have are trained on these instead, and
+    then made as long as `vectors` are on the whole.
     """
     if unknown not in ("random", "word2vec"):
         raise ValueError(f"unknown must be 'random' or 'word2vec', but got {unknown!r}")
@@ -223,12 +224,14 @@ def embedding(
     lacking = [word for word, is_known in zip(words, known, strict=True) if not is_known]
     if not lacking:
         return table
+    made = random_vectors(lacking, d, spread=vectors.spread, seed=seed)
     if unknown == "word2vec" and texts is not None:
-        made = word2vec(texts, lacking, d, window=window, seed=seed)
+        there = set(chain.from_iterable(texts))
+        at = [i for i, word in enumerate(lacking) if word in there]
+        trained = word2vec(texts, [lacking[i] for i in at], d, window=window, seed=seed)
         # from little text, frequent words come out many times as long as any given vector
-        made *= _length(vectors.spread, d) / np.linalg.norm(made, axis=1, keepdims=True)
-    else:
-        made = random_vectors(lacking, d, spread=vectors.spread, seed=seed)
+        trained *= _length(vectors.spread, d) / np.linalg.norm(trained, axis=1, keepdims=True)
+        made[at] = trained
     table[1:][~known] = made
     return table
 

@@ -51,14 +51,14 @@ class Run:
     def timer(self) -> Iterator[None]:
         """Only the time spent inside counts as the cost; several uses add up. A GPU that PyTorch
         uses in this process is waited for before the clock is read."""
-        begin = _clock()
+        begin = _clock(self.device)
         self._timers += 1
         try:
             yield
         finally:
             self._timers -= 1
             if not self._timers:  # a timer inside another is part of it
-                self.timed = (self.timed or 0.0) + _clock() - begin
+                self.timed = (self.timed or 0.0) + _clock(self.device) - begin
 
     def subset(self, y: Any, *, groups: Any = None, time: Any = None, kind: str = "auto") -> Rows:
         """The rows of this trial's training size: nested, and the same for all trials."""
@@ -110,10 +110,10 @@ class Failure:
 def evaluate(objective: Objective, trial: Trial, device: str = "cpu") -> Outcome | Failure:
     """Call the objective; whatever it raises or returns becomes an outcome or a failure."""
     run = Run(trial, device)
-    begin = _clock()
+    begin = _clock(device)
 
     def spent() -> float:
-        return _clock() - begin if run.timed is None else run.timed
+        return _clock(device) - begin if run.timed is None else run.timed
 
     try:
         answer = objective(run)
@@ -137,13 +137,13 @@ def measured(
     return result, Usage(time.perf_counter() - wall, _cpu_seconds() - cpu, device=device)
 
 
-def _clock() -> float:
+def _clock(device: str) -> float:
     """The time in seconds, once the GPU has done what it was told: it works while Python goes on.
     Only a GPU that PyTorch has been using here is asked; nothing is imported for it."""
     torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        with suppress(Exception):  # a GPU in trouble has shown, or will show, that elsewhere
-            torch.cuda.synchronize()
+    with suppress(Exception):  # a GPU in trouble has shown, or will show, that elsewhere
+        if torch is not None and torch.cuda.is_initialized():
+            torch.cuda.synchronize(device if device.startswith("cuda") else None)
     return time.perf_counter()
 
 

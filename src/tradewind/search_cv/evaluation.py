@@ -108,12 +108,8 @@ class Evaluation:
         begin = time.perf_counter()
         try:
             models = configured(self.estimator, params).fit_folds(data.X, data.y, folds)
-        except Exception:
-            if self.error_score == "raise":
-                raise
-            share = (time.perf_counter() - begin) / len(folds)
-            error = traceback.format_exc()
-            return [Fit(share, 0.0, {}, {}, len(train), error=error) for train, _ in folds]
+        except Exception:  # of whichever fold: the others may do
+            return [self.fit(params, train, test) for train, test in folds]
         share = (time.perf_counter() - begin) / len(folds)
         return [
             self._scored(model, share, train, test)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from numbers import Integral
 from typing import Any, Literal, Self, get_args
+from warnings import warn
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -31,13 +34,12 @@ from tradewind.models.devices import chosen, tensor_cores
 from tradewind.models.saving import Saved
 from tradewind.models.text import PADDING, Tokens, Vocabulary, texts_of, tokenize
 from tradewind.models.textcnn.model import ACTIVATIONS, Channels, Layout, Network, Texts
+from tradewind.models.textcnn.optimizers import RATES
+from tradewind.models.textcnn.space import natural, published
 from tradewind.models.textcnn.training import Array, Fold, Plan, Trained, train
 from tradewind.models.vectors import WordVectors, embedding
-from tradewind.space import Bool, Categorical, Float, Int, Parameter, Space, TrainSize, at_least
+from tradewind.space import Space
 from tradewind.subsets import Rows, subset
-
-_AT_ONCE = 512  # texts in a prediction
-_NUMBERED = re.compile(r"s|[kf]\d+")  # the thesis's names for filter sizes and their numbers
 
 
 class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -68,7 +70,8 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_, vocabulary_ : what it has seen.
-    weights_ : all weights, as NumPy arrays; the word vectors are "static" and "learned".
+    network_, weights_ : its shape, and all weights as NumPy arrays; the word vectors are "static"
+        and "learned".
     history_, best_epoch_ : loss, validation loss and accuracy of every epoch, and the one kept.
     fit_seconds_ : the time training took, the data being on the device; of folds trained at once,
         the share of one.
@@ -135,40 +138,11 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         experiments (3). Sizes and numbers beyond `s` are inactive, and so is d2 without a hidden
         layer. `train_sizes` adds the fraction of the training texts.
         """
-        parameters: dict[str, Parameter] = {
-            "channels": Categorical(["static", "nonstatic", "multichannel"]),
-            "activation": Categorical(list(ACTIVATIONS)),
-            "bias": Bool(),
-            "balance": Bool(),
-            "optimizer": Categorical(["adam", "adadelta"]),
-            "hidden": Int(0, 100),
-            "d0": Float(0.0, 0.95),
-            "d1": Float(0.0, 0.95),
-            "d2": Float(0.0, 0.95, when={"hidden": at_least(1)}),
-        }
-        if s is None:
-            parameters["s"] = Int(1, 10)
-        for i in range(10 if s is None else s):
-            when = {"s": at_least(i + 1)} if s is None and i else None
-            parameters[f"k{i}"] = Int(1, 15, when=when)
-            parameters[f"f{i}"] = Int(1, 100, when=when)
-        if train_sizes is not None:
-            parameters["train_size"] = TrainSize(list(train_sizes))
-        return Space(parameters)
+        return published(s, train_sizes)
 
     def set_params(self, **params: Any) -> Self:
         """As in scikit-learn; s, k0, k1, … and f0, f1, … set `filter_sizes` and `filters`."""
-        numbered = {name: params.pop(name) for name in [*params] if _NUMBERED.fullmatch(name)}
-        super().set_params(**params)
-        if numbered:
-            s = numbered.get("s", sum(name.startswith("k") for name in numbered))
-            lacking = [
-                name for i in range(s) for name in (f"k{i}", f"f{i}") if name not in numbered
-            ]
-            if lacking:
-                raise ValueError(f"{s} filter sizes need {', '.join(lacking)} as well")
-            self.filter_sizes = tuple(numbered[f"k{i}"] for i in range(s))
-            self.filters = tuple(numbered[f"f{i}"] for i in range(s))
+        super().set_params(**natural(params))
         return self
 
     # ---- learning ----
@@ -181,7 +155,11 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if validation is None:
             self._learn([self], texts, labels, [(rows, None)])
         else:
+            if not isinstance(validation, (tuple, list)) or len(validation) != 2:
+                raise ValueError(f"validation must be (texts, labels), but got {validation!r:.60}")
             more, theirs = labelled(*validation)
+            if (theirs.dtype.kind == "U") != (labels.dtype.kind == "U"):
+                raise ValueError("labels must be strings in both training and validation, or none")
             labels = np.concatenate([labels, theirs])
             self._learn([self], texts + more, labels, [(rows, len(rows) + np.arange(len(more)))])
         return self
@@ -204,7 +182,10 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         one_of("validation", validation, ("train", "test"))
         texts, labels = labelled(X, y)
         pairs: list[tuple[Rows, Rows | None]] = []
-        for train_rows, test_rows in folds:
+        for pair in folds if isinstance(folds, Iterable) else [folds]:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise ValueError(f"folds must be (training rows, test rows), but got {pair!r:.60}")
+            train_rows, test_rows = pair
             stop_on = rows_of(test_rows, len(texts)) if validation == "test" else None
             pairs.append((rows_of(train_rows, len(texts)), stop_on))
         if not pairs:
@@ -229,23 +210,27 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shared = self._table(words.words, plan.seed) if self.unknown == "random" else None
         stacks: dict[tuple[Any, ...], list[tuple[TextCNN, Rows, Fold]]] = {}
         for model, (rows, stop_on) in zip(models, pairs, strict=True):
-            model.seed_, model.classes_ = plan.seed, np.unique(labels[rows])
+            classes = np.unique(labels[rows])
             table = shared
             if table is None:
                 table = self._table(words.words, plan.seed, [tokens[row] for row in rows])
             learn, stop = self._split(labels, rows, stop_on, plan.seed)
             fold = Fold(learn, stop, self._class_weights(labels[learn]), table)
-            key = (-(-len(learn) // plan.batch_size), bool(len(stop)), *model.classes_.tolist())
+            key = (-(-len(learn) // plan.batch_size), bool(len(stop)), *classes.tolist())
             stacks.setdefault(key, []).append((model, rows, fold))
-        for members in stacks.values():
-            classes = members[0][0].classes_
+        for (_, _, *of_all), members in stacks.items():
+            classes = np.array(of_all, dtype=labels.dtype)
             numbers = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
             folds = [fold for _, _, fold in members]
-            trained, seconds = train(self._network(len(classes)), plan, corpus, numbers, folds)
+            network = self._network(len(classes))
+            trained, seconds = train(network, plan, corpus, numbers, folds)
             for (model, rows, fold), one in zip(members, trained, strict=True):
                 seen = corpus.words(rows)
+                model.classes_, model.seed_ = classes, plan.seed
                 model.vocabulary_ = tuple(words.words[code - 1] for code in seen[1:])
-                model._take(one, seconds / len(members), seen, fold.table)
+                model.network_ = asdict(network)
+                model.fit_seconds_ = seconds / len(members)
+                model._take(one, seen, fold.table)
 
     def _plan(self) -> Plan:
         """How to train, and with that a check of all settings."""
@@ -258,7 +243,7 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._network(2)
         return Plan(
             optimizer=one_of("optimizer", self.optimizer, ("adadelta", "adam")),
-            learning_rate=or_none(positive, "learning_rate", self.learning_rate),
+            rate=or_none(positive, "learning_rate", self.learning_rate) or RATES[self.optimizer],
             batch_size=whole("batch_size", self.batch_size, 1),
             max_epochs=whole("max_epochs", self.max_epochs, 1),
             patience=or_none(whole, "patience", self.patience, 1),
@@ -314,7 +299,7 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(classes) < 2:
             raise ValueError(f"labels must be of two classes at least, but are all of {classes}")
         if stop_on is None:
-            kept = subset(labels[rows], 1 - self.validation_fraction, seed=seed)
+            kept = subset(labels[rows], 1 - self.validation_fraction, seed=seed, kind="classes")
             return rows[kept], np.delete(rows, kept)
         if not len(stop_on):
             raise ValueError("validation needs at least one text, but has none")
@@ -330,9 +315,7 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         even = np.ones(len(counts), dtype=np.float32)
         return (len(labels) / len(counts) / counts).astype(np.float32) if self.balance else even
 
-    def _take(
-        self, trained: Trained, seconds: float, known: NDArray[np.int32], table: Array
-    ) -> None:
+    def _take(self, trained: Trained, known: NDArray[np.int32], table: Array) -> None:
         """Keep what training gave. Of all words, those of the training texts are `known`."""
         self.weights_ = trained.weights
         if self.channels != "nonstatic":
@@ -341,8 +324,10 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.weights_["learned"] = trained.table[known]
         self.best_epoch_ = trained.best_epoch
         self.history_ = [asdict(epoch) for epoch in trained.history]
-        self.fit_seconds_ = seconds
         self.n_iter_ = len(trained.history)
+        if not math.isfinite(trained.history[trained.best_epoch - 1].loss):
+            message = "the loss is not a finite number: try a smaller learning_rate"
+            warn(message, ConvergenceWarning, stacklevel=4)
 
     # ---- predicting ----
 
@@ -362,14 +347,15 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _outputs(self, tokens: Sequence[Tokens]) -> Tensor:
         """What the network gives for texts, in double precision."""
-        network, device = self._network(len(self.classes_)), chosen(self.device)
+        network, device = Network(**self.network_), chosen(self.device)
         vocabulary = Vocabulary.of(tokens)
+        lengths = np.array([len(text) + network.blanks for text in tokens], dtype=np.intp)
         tables = [torch.from_numpy(t).to(device) for t in self._vectors_of(vocabulary.words)]
         weights = {n: torch.from_numpy(self.weights_[n]).to(device)[None] for n in network.shapes()}
         outputs = [torch.empty(0, network.outputs)]
         with tensor_cores(), torch.no_grad():
-            for begin in range(0, len(tokens), _AT_ONCE):
-                texts = Texts.of(tokens[begin : begin + _AT_ONCE], vocabulary, network.blanks)
+            for piece in network.pieces(lengths):
+                texts = Texts.of(tokens[piece], vocabulary, network.blanks)
                 words = torch.from_numpy(texts.codes).to(device)[None]
                 layout = Layout.of(torch.from_numpy(texts.lengths).to(device)[None], words.shape[1])
                 channels = [torch.nn.functional.embedding(words, table) for table in tables]
@@ -379,7 +365,7 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _vectors_of(self, words: Sequence[str]) -> list[Array]:
         """The vectors of words in each channel. One that training has not seen has its vector from
         `vectors`, or a random one, as it would have had there."""
-        codes = Vocabulary(self.vocabulary_).codes
+        codes = _codes(self.vocabulary_)
         at = np.array([codes.get(word, PADDING) for word in words], dtype=np.intp)
         seen = np.concatenate([[True], at > PADDING])  # padding is
         given = self._table([w for w, code in zip(words, at, strict=True) if not code], self.seed_)
@@ -397,3 +383,8 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
         return tags
+
+
+@lru_cache(maxsize=4)
+def _codes(words: tuple[str, ...]) -> dict[str, int]:
+    return Vocabulary(words).codes

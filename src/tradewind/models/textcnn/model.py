@@ -46,6 +46,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "selu": selu,
 }
 _DRAWN = 64
+_PRODUCTS = 2**24  # of words and filters at once, where no gradient is needed
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,15 @@ class Network:
             features = relu(_linear(features, weights, "hidden"))
             features = _drop(features, d2, generator)
         return _linear(features, weights, "output")
+
+    def pieces(self, lengths: Rows) -> Iterator[slice]:
+        """Texts of these lengths, cut into pieces that are computed in bounded memory."""
+        ends, begin = lengths.cumsum() * sum(self.reach), 0
+        while begin < len(lengths):
+            done = ends[begin - 1] if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, done + _PRODUCTS, side="right")))
+            yield slice(begin, end)
+            begin = end
 
     def constrain(self, weights: Weights, l2_max: float) -> None:
         """Scale down what enters any neuron to a norm of `l2_max` at most."""

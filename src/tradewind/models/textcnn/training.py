@@ -1,7 +1,8 @@
 """How TextCNN learns: batches, optimizers, early stopping, for all folds of a stack at once.
 
 The data lie on the device from the start. On a GPU one step is recorded as a CUDA graph and then
-replayed, so that a hundred small kernels cost one launch; its batches have room for the largest.
+replayed, so that a hundred small kernels cost one launch; a batch that is out of the ordinary goes
+without.
 Randomness comes from the seed, the epoch and the number of rows alone, so that a fold learns in a
 stack what it learns alone.
 """
@@ -18,20 +19,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import embedding, pad
-from torch.optim.adam import adam
 
 from tradewind.models.devices import clock, current, tensor_cores
 from tradewind.models.text import PADDING
 from tradewind.models.textcnn.model import Layout, Network, Texts, cross_entropy, decide
+from tradewind.models.textcnn.optimizers import DECAY, adadelta, adam
 from tradewind.subsets import Rows
 
 Array: TypeAlias = NDArray[np.float32]
 
-# Zeiler's method as Kim's code runs it: rate 1, decay 0.95.
-ADADELTA = {"rate": 1.0, "decay": 0.95, "epsilon": 1e-6}
-ADAM = {"rate": 1e-3, "decay": 0.9, "square_decay": 0.999, "epsilon": 1e-8}
 _EAGER_STEPS = 3  # real ones, before a graph is recorded: libraries set themselves up in them
-_TEXTS_AT_ONCE = 256
 _ROUND = 64  # the room for words in a recorded step is a multiple of this
 
 
@@ -40,7 +37,7 @@ class Plan:
     """How to train; a `patience` of None never stops early."""
 
     optimizer: Literal["adadelta", "adam"]
-    learning_rate: float | None
+    rate: float
     batch_size: int
     max_epochs: int
     patience: int | None
@@ -106,18 +103,6 @@ def train(
     first, some = train(network, plan, texts, labels, folds[:half])
     second, more = train(network, plan, texts, labels, folds[half:])
     return first + second, some + more
-
-
-def adadelta(g: Tensor, square: Tensor, change: Tensor, fade: Tensor | float) -> Tensor:
-    """The change that gradient `g` asks for, by Zeiler's method: averages of the squares of
-    gradients and of changes fade, and take up the new ones. Both are updated in place. `fade` is
-    the decay to the power of the steps since their last update."""
-    decay, epsilon = ADADELTA["decay"], ADADELTA["epsilon"]
-    square.mul_(fade).addcmul_(g, g, value=1 - decay)
-    change.mul_(fade)
-    by = (change / decay).add_(epsilon).div_(square + epsilon).sqrt_().mul_(g)
-    change.addcmul_(by, by, value=1 - decay)
-    return by
 
 
 def batches(n: int, batch_size: int, seed: int, epoch: int) -> Rows:
@@ -235,24 +220,23 @@ class _Stack:
         orders = [fold.train[batches(len(fold.train), size, seed, number)] for fold in self.folds]
         order = np.stack(orders, axis=1)  # (batches, F, batch_size)
         slots = self.texts.lengths[order].sum(axis=2).max(axis=1)  # each batch's largest of folds
-        if self.recorded and slots.max() > self.slots:
-            self.slots, self.replay = _room(int(slots.max())), None
+        self.slots = self.slots or _room(slots)
         self.losses.zero_()
         for rows, n in zip(self._tensor(order), slots, strict=True):
             self.rows.copy_(rows)
-            self._take_step(self.slots if self.recorded else max(1, int(n)))
+            self._take_step(int(n))
         losses = (self.losses / len(order)).tolist()
         return [Epoch(*all_of) for all_of in zip(losses, *self._validate(), strict=True)]
 
-    def _take_step(self, slots: int) -> None:
-        if self.replay is not None:
-            self.replay()
-        elif self.eager or not self.recorded:
-            self.eager -= 1
-            self._step(slots)
-        else:
-            self.replay = _record(lambda: self._step(slots), self.generator)
-            self.replay()
+    def _take_step(self, words: int) -> None:
+        """One step with batches of so many words at most, recorded where they fit in."""
+        if not self.recorded or self.eager or words > self.slots:
+            self.eager = max(0, self.eager - 1)
+            self._step(max(1, words))
+            return
+        if self.replay is None:
+            self.replay = _record(lambda: self._step(self.slots), self.generator)
+        self.replay()
 
     def _step(self, slots: int) -> None:
         """One batch of every fold: outputs, losses, gradients, updates."""
@@ -296,26 +280,9 @@ class _Stack:
     def _update(self, name: str, gradient: Tensor) -> None:
         weights, first, second = (self.state[name + of] for of in ("", ".first", ".second"))
         if self.plan.optimizer == "adadelta":
-            by = adadelta(gradient, first, second, ADADELTA["decay"])
-            weights.sub_(by, alpha=self._rate)
-            return
-        adam(
-            *([weights], [gradient], [first], [second], [], [self.steps - 1]),
-            fused=True,
-            amsgrad=False,
-            lr=self._rate,
-            beta1=ADAM["decay"],
-            beta2=ADAM["square_decay"],
-            eps=ADAM["epsilon"],
-            weight_decay=0.0,
-            maximize=False,
-        )
-
-    @property
-    def _rate(self) -> float:
-        return (
-            self.plan.learning_rate or (ADAM if self.plan.optimizer == "adam" else ADADELTA)["rate"]
-        )
+            weights.sub_(adadelta(gradient, first, second, DECAY), alpha=self.plan.rate)
+        else:
+            adam(weights, gradient, first, second, self.steps, self.plan.rate)
 
     def _update_words(self, words: Tensor, gradient: Tensor) -> None:
         """Update the vectors of the words in a batch. A word may be there many times, and counts
@@ -331,11 +298,11 @@ class _Stack:
         else:
             parts = ("table", "table.first", "table.second", "table.seen")
             table, squares, changes, seen = (self.state[part].flatten(0, 1) for part in parts)
-            fade = ADADELTA["decay"] ** (self.steps - seen[at])
+            fade = DECAY ** (self.steps - seen[at])
             square, change = squares[at], changes[at]
             by = adadelta(total[at], square, change, fade.unsqueeze(1))
             # the same word gives the same numbers each time, so it does not matter which is last
-            table[at], squares[at], changes[at] = table[at] - self._rate * by, square, change
+            table[at], squares[at], changes[at] = table[at] - self.plan.rate * by, square, change
             seen[at] = self.steps
         total.index_fill_(0, at, 0.0)
         self.state["table"][:, PADDING].zero_()
@@ -353,7 +320,8 @@ class _Stack:
         counted = counted.to(self.device)
         labels = self.labels[rows]
         with torch.no_grad():
-            parts = torch.split(rows, _TEXTS_AT_ONCE, dim=1)
+            words = self.lengths[rows].max(dim=0).values.cpu().numpy()  # of the longest fold
+            parts = [rows[:, piece] for piece in self.network.pieces(words)]
             found = torch.cat([self._outputs(part) for part in parts], dim=1)
             losses = (cross_entropy(found, labels) * counted).sum(1) / counted.sum(1)
             right = ((decide(found) == labels) & counted).sum(1) / counted.sum(1)
@@ -384,6 +352,7 @@ class _Stack:
     def keep(self, places: Sequence[int]) -> None:
         """Go on with these folds alone."""
         at = torch.tensor(places, device=self.device)
+        self.replay = None  # and with it the memory of what was recorded
         self.state = {name: tensor[at] for name, tensor in self.state.items()}
         self.class_weights = self.class_weights[at]
         if self.static is not None and len(self.static) > 1:
@@ -396,13 +365,17 @@ def _record(step: Callable[[], None], generator: torch.Generator) -> Callable[[]
     """Record what a step does on the GPU, and give what does that again."""
     graph = torch.cuda.CUDAGraph()
     graph.register_generator_state(generator)
-    with torch.cuda.graph(graph):
+    # by itself PyTorch takes the stream of its first recording, which may be another GPU's
+    stream = torch.cuda.Stream(generator.device)  # type: ignore[no-untyped-call]
+    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
         step()
     return graph.replay
 
 
-def _room(n: int) -> int:
-    """Slots for n words and somewhat more, so that a larger batch later on is not a new graph."""
+def _room(words: NDArray[np.intp]) -> int:
+    """Slots for a recorded step, where batches have so many words: for the largest and somewhat
+    more, but not for what is far out of the ordinary."""
+    n = min(int(words.max()), int(1.5 * np.median(words)))
     return (n // _ROUND + 2) * _ROUND
 
 

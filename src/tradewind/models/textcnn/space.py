@@ -1,0 +1,53 @@
+"""The search space of the thesis, and its names for what TextCNN calls otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tradewind.models.checks import whole
+from tradewind.models.textcnn.model import ACTIVATIONS
+from tradewind.space import Bool, Categorical, Float, Int, Parameter, Space, TrainSize, at_least
+
+_NUMBERED = re.compile(r"s|[kf]\d+")  # filter sizes k, how many of each f, and how many sizes s
+
+
+def published(s: int | None, train_sizes: Iterable[float] | None) -> Space:
+    """Table 1, with `s` sizes or a number of them that is searched, too."""
+    parameters: dict[str, Parameter] = {
+        "channels": Categorical(["static", "nonstatic", "multichannel"]),
+        "activation": Categorical(list(ACTIVATIONS)),
+        "bias": Bool(),
+        "balance": Bool(),
+        "optimizer": Categorical(["adam", "adadelta"]),
+        "hidden": Int(0, 100),
+        "d0": Float(0.0, 0.95),
+        "d1": Float(0.0, 0.95),
+        "d2": Float(0.0, 0.95, when={"hidden": at_least(1)}),
+    }
+    if s is None:
+        parameters["s"] = Int(1, 10)
+    for i in range(10 if s is None else whole("s", s, 1)):
+        when = {"s": at_least(i + 1)} if s is None and i else None
+        parameters[f"k{i}"] = Int(1, 15, when=when)
+        parameters[f"f{i}"] = Int(1, 100, when=when)
+    if train_sizes is not None:
+        parameters["train_size"] = TrainSize(list(train_sizes))
+    return Space(parameters)
+
+
+def natural(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters with s, k0, f0, k1, f1, … made `filter_sizes` and `filters`."""
+    numbered = {name: value for name, value in params.items() if _NUMBERED.fullmatch(name)}
+    others = {name: value for name, value in params.items() if name not in numbered}
+    if not numbered:
+        return others
+    given = max((int(name[1:]) + 1 for name in numbered if name != "s"), default=0)
+    s = whole("s", numbered.get("s", given), 1)
+    lacking = [name for i in range(s) for name in (f"k{i}", f"f{i}") if name not in numbered]
+    if lacking:
+        raise ValueError(f"{s} filter sizes need {', '.join(lacking)} as well")
+    others["filter_sizes"] = tuple(numbered[f"k{i}"] for i in range(s))
+    others["filters"] = tuple(numbered[f"f{i}"] for i in range(s))
+    return others
