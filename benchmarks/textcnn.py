@@ -1,16 +1,16 @@
 """TextCNN on MR: how fast ten folds train, and how well the published baselines do.
 
-    TRADEWIND_DATA=/path/to/data python benchmarks/textcnn.py speed
-    TRADEWIND_DATA=/path/to/data python benchmarks/textcnn.py baselines --vectors word2vec_googlenews_300d
+    python benchmarks/textcnn.py speed
+    python benchmarks/textcnn.py word2vec --word2vec made.npz
+    python benchmarks/textcnn.py baselines --word2vec made.npz
 
-    TRADEWIND_DATA=/path/to/data python benchmarks/textcnn.py word2vec --word2vec made.npz
-
-`speed` trains ten folds for a fixed number of epochs, three times over: with a plain loop in
-PyTorch, fold after fold; as one stack; as one stack whose step is a recorded CUDA graph (GPU only).
-`baselines` runs the two baselines of Hader (table 2) with each kind of input, stopping on a part
-of the training texts, and on the test fold as the thesis did. In baseline 2, words without vectors
-get theirs from word2vec on the training texts of each fold; where gensim is not to be had, `word2vec`
-makes them beforehand, from all texts, and `--word2vec` names the file.
+TRADEWIND_DATA names a folder with mr/ and wordvec/. `speed` trains ten folds for a fixed number of
+epochs, in several ways: with a plain loop in PyTorch, fold after fold; one by one with `fit`; as
+one stack; as one stack whose step is a recorded CUDA graph (GPU only). `baselines` runs the two
+baselines of Hader (table 2) with each kind of input, stopping on a part of the training texts, and
+on the test fold as the thesis did. In baseline 2, words without vectors get theirs from word2vec on
+the training texts of each fold; where gensim is not to be had, `word2vec` makes them beforehand,
+from all texts, and `--word2vec` names the file.
 """
 
 from __future__ import annotations
@@ -210,9 +210,8 @@ WAYS = {"plain": plain, "one by one": one_by_one, "stacked": ungraphed, "graph":
 def baselines(
     options: Any, texts: list[str], labels: Any, vectors: WordVectors, folds: Any, device: str
 ) -> Any:
-    print(
-        "| baseline | channels | stops on | accuracy | epochs | seconds |\n|---|---|---|---|---|---|"
-    )
+    print("| baseline | channels | stops on | accuracy | epochs | seconds |")
+    print("|---|---|---|---|---|---|")
     results = []
     for name, settings in BASELINES.items():
         if options.only not in (None, name):

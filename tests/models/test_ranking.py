@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ def naive(pool: Pool, measure: Measure) -> Fraction:
     """The mean over all orders that the scores allow."""
     values = []
     for order in permutations(pool):
-        if all(a[0] >= b[0] for a, b in zip(order, order[1:], strict=False)):
+        if all(a[0] >= b[0] for a, b in pairwise(order)):
             first = next((i for i, (_, r) in enumerate(order, 1) if r > 0), None)
             one = measure is precision_at_1
             values.append(Fraction(0 if first is None or (one and first > 1) else 1, first or 1))

@@ -81,10 +81,9 @@ class _Ranked:
         return np.bincount(self.query[which], minlength=self.queries).astype(np.float64)
 
     def highest(self, which: NDArray[np.bool_]) -> Array:
-        """The highest score among these candidates of each query, NaN where it has none."""
+        """The highest score among these candidates of each query, -inf where it has none."""
         highest = np.full(self.queries, -np.inf)
         np.maximum.at(highest, self.query[which], self.scores[which])
-        highest[self.count(which) == 0] = np.nan
         return highest
 
     def mean(self, value: Array, out_of: Array, answerable: bool) -> float:
