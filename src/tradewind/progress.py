@@ -120,9 +120,11 @@ def _clock_time(seconds: float) -> str:
 def cause(error: str) -> str:
     """The line of a traceback that names the exception, or the first line of any other text."""
     lines = error.strip().splitlines() or [""]
-    last = max((i for i, line in enumerate(lines) if line.startswith("  ")), default=-1)
-    inside = lines[0].startswith("Traceback")
-    return lines[min(last + 1, len(lines) - 1)] if inside else lines[0]
+    if not lines[0].startswith("Traceback"):
+        return lines[0]
+    last = max((i for i, line in enumerate(lines) if line.startswith('  File "')), default=0)
+    behind = (line for line in lines[last + 1 :] if not line.startswith("  "))
+    return next(behind, lines[-1])
 
 
 def _described(best: Trial) -> str:

@@ -65,7 +65,7 @@ def test_ranks_are_those_of_the_scores_in_each_query(fitted: TreeRanker) -> None
     X, _, qid = pools(seed=1)
     shuffled = np.random.default_rng(0).permutation(len(X))
     X, qid = X[shuffled], qid[shuffled]
-    scores, ranks = fitted.predict(X), fitted.rank(X, qid)
+    scores, ranks = fitted.predict(X), fitted.ranks(X, qid)
     for query in np.unique(qid):
         rows = np.flatnonzero(qid == query)
         assert sorted(ranks[rows]) == list(range(1, len(rows) + 1))
@@ -74,7 +74,7 @@ def test_ranks_are_those_of_the_scores_in_each_query(fitted: TreeRanker) -> None
 
 def test_equal_scores_rank_by_their_order(fitted: TreeRanker) -> None:
     same = np.repeat(pools()[0][:1], 4, axis=0)
-    assert fitted.rank(same, ["b", "a", "b", "b"]).tolist() == [1, 1, 2, 3]
+    assert fitted.ranks(same, ["b", "a", "b", "b"]).tolist() == [1, 1, 2, 3]
 
 
 @pytest.mark.parametrize("kind", [csr_matrix, csc_matrix, pd.DataFrame, np.float32, list])
@@ -247,11 +247,11 @@ def test_a_refit_replaces_the_trees() -> None:
     assert not np.array_equal(model.predict(X), before)
 
 
-@pytest.mark.parametrize("method", ["predict", "rank", "score"])
+@pytest.mark.parametrize("method", ["predict", "ranks", "score"])
 def test_it_must_be_fitted(method: str) -> None:
     X, y, qid = pools(2)
     with pytest.raises(NotFittedError):
-        getattr(TreeRanker(), method)(*{"predict": (X,), "rank": (X, qid)}.get(method, (X, y, qid)))
+        getattr(TreeRanker(), method)(*{"predict": (X,), "ranks": (X, qid)}.get(method, (X, y, qid)))
 
 
 # ---- what it refuses ----
@@ -321,7 +321,7 @@ def test_other_features_than_those_of_fit_are_refused(fitted: TreeRanker) -> Non
     with pytest.raises(ValueError, match="must stand together"):
         small().fit(X, y, qid, validation=(X, y, qid[::-1] % 2))
     with pytest.raises(ValueError, match="a query id each"):
-        fitted.rank(X, qid[:3])
+        fitted.ranks(X, qid[:3])
 
 
 def test_without_lightgbm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from tradewind.models.text import texts_of
+from tradewind.models.vectors import WordVectors
 from tradewind.subsets import Rows
 
 
@@ -73,6 +74,15 @@ def whole_numbers(name: str, given: Any, low: int) -> tuple[int, ...]:
     return tuple(whole(f"each of {name}", number, low) for number in numbers)
 
 
+def word_vectors(name: str, given: Any) -> WordVectors | None:
+    if given is None or isinstance(given, WordVectors):
+        return given
+    hint = "read_vectors(path) reads them"
+    if hasattr(given, "index_to_key"):
+        hint = "from gensim: WordVectors(kv.index_to_key, kv.vectors)"
+    raise ValueError(f"{name} must be WordVectors or None, but got {given!r:.60}; {hint}")
+
+
 def labelled(X: Any, y: Any) -> tuple[list[str], NDArray[Any]]:
     """Texts, and a label for each."""
     texts, labels = texts_of(X), np.asarray(y)
@@ -82,6 +92,8 @@ def labelled(X: Any, y: Any) -> tuple[list[str], NDArray[Any]]:
         raise ValueError(f"{len(texts)} texts need as many labels, but got {labels.shape}")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("labels must be finite, but there is NaN or infinity among them")
+    if labels.dtype.kind == "U" and isinstance(y, (list, tuple)):
+        labels = np.array(y, dtype=object)  # NumPy would make strings of numbers beside them
     if labels.dtype.kind in "OT":  # as pandas has strings
         kinds = {str if isinstance(y, str) else int if _is_whole(y) else None for y in labels}
         if len(kinds) > 1 or None in kinds:

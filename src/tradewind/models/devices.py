@@ -1,4 +1,4 @@
-"""Where PyTorch computes, and what time it is there."""
+"""Where PyTorch computes, what time it is there, and how far it has come."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def chosen(device: str) -> str:
         meant = torch.device("meta")
     if meant.type not in ("cpu", "cuda"):
         raise ValueError(f'device must be "auto", "cpu", "cuda" or "cuda:1", …, but got {device!r}')
-    if meant.type == "cuda" and (meant.index or 0) >= torch.cuda.device_count():
-        raise ValueError(f"device {device!r} is not among the GPUs: {torch.cuda.device_count()}")
+    if meant.type == "cuda" and (meant.index or 0) >= (there := torch.cuda.device_count()):
+        raise ValueError(f"device is {device!r}, but PyTorch sees {there or 'no'} GPUs here")
     return device
 
 
@@ -30,6 +30,13 @@ def clock(device: str) -> float:
     if torch.device(device).type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
+
+
+def epochs(n: int, verbose: bool) -> Iterator[int]:
+    """1, 2, …, n, shown as a bar where that is wanted."""
+    from tqdm.auto import tqdm
+
+    yield from tqdm(range(1, n + 1), unit="epoch", disable=not verbose)
 
 
 def current(device: str) -> AbstractContextManager[Any]:

@@ -14,13 +14,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
+from tradewind.models.base import TextClassifier
 from tradewind.models.checks import flag, labelled, one_of, positive, seed_of, whole
-from tradewind.models.saving import Saved
 from tradewind.models.text import texts_of, tokenize
 from tradewind.space import Categorical, Float, Parameter, Space, TrainSize
 from tradewind.space.parameters import DEFAULT_SIZES
@@ -29,7 +28,7 @@ from tradewind.types import Array
 _NONE = -1  # the column of a word that is no feature
 
 
-class UnigramSVM(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class UnigramSVM(TextClassifier):
     """A linear support-vector machine on unigrams: the words of a text, less stop words, each cut
     to its stem by Porter's algorithm. Of several classes, each is told from all others (LIBLINEAR).
 
@@ -202,12 +201,6 @@ class UnigramSVM(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
         labels: NDArray[Any] = self.classes_[best]
         return labels
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
 
 
 @dataclass(frozen=True, eq=False)

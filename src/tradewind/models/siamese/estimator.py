@@ -9,13 +9,20 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tradewind.models.checks import flag, or_none, positive, seed_of, share, whole
+from tradewind.models.base import Model
+from tradewind.models.checks import (
+    flag,
+    or_none,
+    positive,
+    seed_of,
+    share,
+    whole,
+    word_vectors,
+)
 from tradewind.models.devices import chosen
 from tradewind.models.ranking import precision_at_1, reciprocal_rank
-from tradewind.models.saving import Saved
 from tradewind.models.siamese.model import (
     Siamese,
     Side,
@@ -36,7 +43,7 @@ Encodings: TypeAlias = NDArray[np.float32]
 Reader: TypeAlias = "Callable[[Iterable[str]], Texts]"
 
 
-class SiameseBiLSTM(Saved, BaseEstimator):  # type: ignore[misc]
+class SiameseBiLSTM(Model):
     """Finds the answer to a question: a BiLSTM reads both, and the cosine between them decides.
 
     A text becomes the maximum over time of the states of the BiLSTM. Training moves a question and
@@ -61,6 +68,7 @@ class SiameseBiLSTM(Saved, BaseEstimator):  # type: ignore[misc]
     max_length : tokens behind which a text is cut.
     random_state, device : "auto" is the GPU where there is one. On a CPU, the same seed gives the
         same weights to the bit.
+    verbose : whether to show progress.
 
     Attributes
     ----------
@@ -90,6 +98,7 @@ class SiameseBiLSTM(Saved, BaseEstimator):  # type: ignore[misc]
         max_length: int = 100,
         random_state: Any = None,
         device: str = "auto",
+        verbose: bool = False,
     ) -> None:
         self.vectors = vectors
         self.dimensions = dimensions
@@ -108,6 +117,7 @@ class SiameseBiLSTM(Saved, BaseEstimator):  # type: ignore[misc]
         self.max_length = max_length
         self.random_state = random_state
         self.device = device
+        self.verbose = verbose
 
     @staticmethod
     def space(train_sizes: Iterable[float] | None = DEFAULT_SIZES) -> Space:
@@ -164,8 +174,7 @@ class SiameseBiLSTM(Saved, BaseEstimator):  # type: ignore[misc]
 
     def _settings(self) -> Settings:
         """How to train, and with that a check of all parameters."""
-        if self.vectors is not None and not isinstance(self.vectors, WordVectors):
-            raise ValueError(f"vectors must be WordVectors or None, but got {self.vectors!r:.60}")
+        word_vectors("vectors", self.vectors)
         for name in ("dimensions", "hidden", "max_length"):
             whole(name, getattr(self, name), 1)
         flag("shared", self.shared)
@@ -184,6 +193,7 @@ class SiameseBiLSTM(Saved, BaseEstimator):  # type: ignore[misc]
             hardest=whole("hardest", self.hardest, 1),
             tune_vectors=flag("tune_vectors", self.tune_vectors),
             patience=or_none(whole, "patience", self.patience, 1),
+            verbose=flag("verbose", self.verbose),
         )
 
     # ---- what was learned ----

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tradewind.models.devices import clock
+from tradewind.models.devices import clock, epochs
 from tradewind.models.siamese.model import (
     Dropout,
     Siamese,
@@ -40,6 +40,7 @@ class Settings:
     hardest: int
     tune_vectors: bool
     patience: int | None
+    verbose: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def train(
     best = 0
     network(*data.questions.batch(np.arange(1)), "question")  # a device's first call is slow
     begin = clock(str(device))
-    for epoch in range(1, settings.epochs + 1):
+    for epoch in epochs(settings.epochs, settings.verbose):
         losses.append(_epoch(network, data, settings, optimizer, rng, generator))
         if not np.isfinite(losses[-1]):
             raise ValueError(

@@ -13,11 +13,12 @@ from warnings import warn
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from tradewind.models.base import TextClassifier
 from tradewind.models.checks import (
     flag,
     labelled,
@@ -29,9 +30,9 @@ from tradewind.models.checks import (
     share,
     whole,
     whole_numbers,
+    word_vectors,
 )
 from tradewind.models.devices import chosen, tensor_cores
-from tradewind.models.saving import Saved
 from tradewind.models.text import PADDING, Tokens, Vocabulary, texts_of, tokenize
 from tradewind.models.textcnn.model import ACTIVATIONS, Channels, Layout, Network, Texts
 from tradewind.models.textcnn.optimizers import RATES
@@ -42,7 +43,7 @@ from tradewind.space import Space
 from tradewind.subsets import Rows, subset
 
 
-class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TextCNN(TextClassifier):
     """A shallow convolutional network over word vectors (Kim 2014; Hader's TXT-CNN).
 
     Parameters
@@ -65,7 +66,7 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         them for `max_epochs`. `fit(X, y, validation=(X_valid, y_valid))` stops on other texts.
     unknown, window : words without vectors are drawn at "random", with the variance of the given
         vectors, or trained on the training texts by "word2vec" with this context window.
-    random_state, device : "auto" is the GPU where there is one.
+    random_state, device, verbose : "auto" is the GPU where there is one; whether to show progress.
 
     Attributes
     ----------
@@ -103,6 +104,7 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         dimensions: int = 300,
         random_state: Any = None,
         device: str = "auto",
+        verbose: bool = False,
     ) -> None:
         self.vectors = vectors
         self.channels = channels
@@ -127,6 +129,7 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.dimensions = dimensions
         self.random_state = random_state
         self.device = device
+        self.verbose = verbose
 
     # ---- the published search space ----
 
@@ -238,8 +241,7 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         share("validation_fraction", self.validation_fraction)
         flag("balance", self.balance)
         whole("window", self.window, 1)
-        if self.vectors is not None and not isinstance(self.vectors, WordVectors):
-            raise ValueError(f"vectors must be WordVectors or None, but got {self.vectors!r:.60}")
+        word_vectors("vectors", self.vectors)
         self._network(2)
         return Plan(
             optimizer=one_of("optimizer", self.optimizer, ("adadelta", "adam")),
@@ -250,6 +252,7 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             l2_max=or_none(positive, "l2_max", self.l2_max),
             seed=seed_of(self.random_state),
             device=chosen(self.device),
+            verbose=flag("verbose", self.verbose),
         )
 
     def _network(self, n_classes: int) -> Network:
@@ -377,12 +380,6 @@ class TextCNN(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 table[~seen] = given[1:]
                 tables.append(table)
         return tables
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
 
 
 @lru_cache(maxsize=4)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import embedding, pad
 
-from tradewind.models.devices import clock, current, tensor_cores
+from tradewind.models.devices import clock, current, epochs, tensor_cores
 from tradewind.models.text import PADDING
 from tradewind.models.textcnn.model import Layout, Network, Texts, cross_entropy, decide
 from tradewind.models.textcnn.optimizers import DECAY, adadelta, adam
@@ -44,6 +44,7 @@ class Plan:
     l2_max: float | None
     seed: int
     device: str
+    verbose: bool = False
     graph: bool = True  # record the step where there is a GPU
 
 
@@ -119,10 +120,10 @@ def _train(stack: _Stack) -> tuple[list[Trained], float]:
     trained = [Trained() for _ in stack.folds]
     live = list(trained)  # those in the stack, in its order
     waiting = set(range(len(live)))  # places in the stack that have not stopped yet
-    for number in range(1, plan.max_epochs + 1):
-        epochs = stack.epoch(number)
+    for number in epochs(plan.max_epochs, plan.verbose):
+        results = stack.epoch(number)
         for place in sorted(waiting):
-            if live[place].improved(epochs[place]):
+            if live[place].improved(results[place]):
                 stack.remember(place)
             if plan.patience and number - live[place].best_epoch >= plan.patience:
                 waiting.remove(place)
