@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradewind.errors import DataError
+from tradewind.models import datasets
 from tradewind.models.datasets import (
     InsuranceQA,
     load_insuranceqa,
@@ -147,6 +148,27 @@ def test_without_a_path_or_that_folder_the_way_to_the_data_is_told(
     monkeypatch.delenv("TRADEWIND_DATA", raising=False)
     with pytest.raises(DataError, match=f"TRADEWIND_DATA.*{re.escape(where)}"):
         load()
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_file_that_is_read_in_pieces_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    """Features may be numbered from 0 or from 1, and the last ones may be missing in a piece."""
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 3, size=(60, 5)).astype(np.float32)
+    table[:40, 3:] = 0.0
+    table[:40, 0] = 0.0
+    rows = [
+        f"{i % 2} qid:{i // 4} " + " ".join(f"{first + j}:{v:g}" for j, v in enumerate(row) if v)
+        for i, row in enumerate(table)
+    ]
+    path = write(tmp_path, {"a.txt": "\n".join(rows) + "\n# the end\n"}) / "a.txt"
+    monkeypatch.setattr(datasets, "CHUNK", 100)
+    X, relevance, queries = load_letor(path)
+    np.testing.assert_array_equal(X, table)
+    assert relevance.tolist() == [i % 2 for i in range(60)]
+    assert queries.tolist() == [i // 4 for i in range(60)]
 
 
 @pytest.mark.parametrize("load", [load_mr, load_yelp, load_insuranceqa, load_letor])

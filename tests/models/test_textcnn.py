@@ -221,6 +221,14 @@ def test_classes_of_a_single_text_are_no_trouble() -> None:
 # ---- folds at once ----
 
 
+@pytest.fixture(params=["as on a CPU", "as on a GPU"])
+def stacking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folds are trained one by one, or as one stack."""
+    if request.param == "as on a GPU":
+        monkeypatch.setattr(TextCNN, "_stacks", lambda self, folds, device: [folds])
+
+
+@pytest.mark.usefixtures("stacking")
 @pytest.mark.parametrize("unknown", ["random", "word2vec"])
 @pytest.mark.parametrize("validation", ["train", "test"])
 def test_folds_at_once_are_folds_one_by_one(unknown: Any, validation: Any) -> None:
@@ -240,6 +248,7 @@ def test_folds_at_once_are_folds_one_by_one(unknown: Any, validation: Any) -> No
         )
 
 
+@pytest.mark.usefixtures("stacking")
 def test_folds_with_other_numbers_of_batches_or_classes_are_stacks_of_their_own() -> None:
     texts, labels = reviews(60, classes=3)
     folds = [

@@ -251,7 +251,9 @@ def test_a_refit_replaces_the_trees() -> None:
 def test_it_must_be_fitted(method: str) -> None:
     X, y, qid = pools(2)
     with pytest.raises(NotFittedError):
-        getattr(TreeRanker(), method)(*{"predict": (X,), "ranks": (X, qid)}.get(method, (X, y, qid)))
+        getattr(TreeRanker(), method)(
+            *{"predict": (X,), "ranks": (X, qid)}.get(method, (X, y, qid))
+        )
 
 
 # ---- what it refuses ----
