@@ -8,7 +8,7 @@ TRADEWIND_DATA names a folder with insuranceqa/ and wordvec/. `test-500.letor.gz
 them for 4 of 5 questions. `test-500+.letor.gz` has the correct answers added, which is what is
 usually reported, and `test-100+.letor.gz` those added to the first 100. `train` and `valid` are
 named likewise; training pools have 100, and are taken as they are: in `train-100+`, a correct
-answer is often one that no search engine would find, and trees learn to look for that. A line is
+answer is often one that no search engine would find, and trees seem to look for that. A line is
 `1 qid:7 1:2 2:0.5 ...`, with 1 for a correct answer; pools keep their order, and what is added
 comes last: neither is a feature.
 
