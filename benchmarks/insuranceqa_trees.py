@@ -8,8 +8,8 @@ DIR has the files of the first command, whose heading says what a pool and its `
 trained at the defaults of the estimator, but for what is given, and compared with BM25, which is
 one of their features. A question that has no correct answer in its pool counts as not answered.
 
-Trees that are trained on `train-100+` reach 42 % on `test-100+` and 16 % on `test-500`: it seems that
-they tell what was added from what a search engine found.
+Trees that are trained on `train-100+` reach 42 % on `test-100+` and 16 % on `test-500`: they seem
+to tell what was added from what a search engine found.
 """
 
 from __future__ import annotations
