@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +47,6 @@ TRAIN_ALL = [TRAIN[1][i % TOPICS :: TOPICS] for i in range(60)]  # the answers t
 TEST = made_up(1, 30)
 POOLS = [TEST[1][i : i + TOPICS] for i in range(0, 30, TOPICS) for _ in range(TOPICS)]
 CORRECT = TEST[1]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Small products are no faster with more, and far slower where cores are busy."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tradewind.models.datasets import load_insuranceqa as load_insuranceqa
+    from tradewind.models.datasets import load_letor as load_letor
+    from tradewind.models.datasets import load_mr as load_mr
+    from tradewind.models.datasets import load_yelp as load_yelp
+    from tradewind.models.ranking import precision_at_1 as precision_at_1
+    from tradewind.models.ranking import reciprocal_rank as reciprocal_rank
     from tradewind.models.siamese import SiameseBiLSTM as SiameseBiLSTM
     from tradewind.models.svm import UnigramSVM as UnigramSVM
     from tradewind.models.text import Vocabulary as Vocabulary

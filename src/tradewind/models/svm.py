@@ -113,8 +113,7 @@ class UnigramSVM(TextClassifier):
         classes, numbers = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"labels must be of two classes at least, but are all of {classes}")
-        # pandas has strings as objects, and those are not saved
-        self.classes_ = np.array(classes.tolist()) if classes.dtype == object else classes
+        self.classes_ = classes
         features = self._weighted(self._learned_words(texts))
         ready = time.perf_counter()
         solver.fit(features, numbers)

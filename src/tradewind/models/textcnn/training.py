@@ -165,9 +165,10 @@ class _Stack:
         self.state: dict[str, Tensor] = {}
         self.static: Tensor | None = None  # (F or 1, words, D)
 
-        tables = {id(fold.table): fold.table for fold in folds}
-        own = len(tables) > 1  # by fold; else one for all
-        words = self._tensor(np.stack([fold.table for fold in folds[: len(folds) if own else 1]]))
+        tables = [fold.table for fold in folds]
+        if all(table is tables[0] for table in tables):
+            tables = tables[:1]  # one for all
+        words = self._tensor(np.stack(tables))
         if network.channels != "nonstatic":
             self.static = words
         if network.learns_words:
