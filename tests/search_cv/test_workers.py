@@ -59,7 +59,8 @@ def test_a_free_worker_does_not_wait_for_a_slow_one(tmp_path: Path) -> None:
     assert len(pids(tmp_path) - {os.getpid()}) == 2  # this process refits
     slow = next(trial for trial in fitted.study_.trials if trial.params["number"] == 0)
     others = [trial for trial in fitted.study_.trials if trial is not slow]
-    assert sum(slow.started < trial.ended < slow.ended for trial in others) >= 3
+    # the fourth of them lets it go on; some may have ended before its worker took it up
+    assert sum(trial.ended < slow.ended for trial in others) >= 3
 
 
 def test_no_more_candidates_run_than_there_are_jobs() -> None:
