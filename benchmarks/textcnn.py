@@ -32,6 +32,7 @@ from tradewind.models import TextCNN, WordVectors, load_mr, read_vectors
 from tradewind.models.devices import chosen, clock, tensor_cores
 from tradewind.models.text import Vocabulary, tokenize
 from tradewind.models.textcnn import training
+from tradewind.models.textcnn.optimizers import DECAY, EPSILON
 from tradewind.models.vectors import embedding
 
 Trial = tuple[float, list[float]]  # seconds, and an accuracy for each fold
@@ -184,7 +185,7 @@ def plain(model: TextCNN, texts: list[str], labels: Any, folds: Any) -> Trial:
     seconds, scores = 0.0, []
     for rows, test in folds:
         net = Plain(table).to(device)
-        optimizer = torch.optim.Adadelta(net.parameters(), lr=1.0, rho=0.95, eps=1e-6)
+        optimizer = torch.optim.Adadelta(net.parameters(), lr=1.0, rho=DECAY, eps=EPSILON)
         train_rows = torch.from_numpy(rows).to(device)
         begin = clock(device)
         with tensor_cores():

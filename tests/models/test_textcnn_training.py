@@ -15,7 +15,7 @@ from torch import nn
 from tradewind.models.text import Vocabulary
 from tradewind.models.textcnn import training
 from tradewind.models.textcnn.model import Network, Texts
-from tradewind.models.textcnn.optimizers import RATES, adadelta
+from tradewind.models.textcnn.optimizers import DECAY, EPSILON, RATES, adadelta
 from tradewind.models.textcnn.training import Epoch, Fold, Plan, Trained, batches, train
 
 WORDS = tuple("abcdefghijklmnop")
@@ -74,7 +74,7 @@ def test_training_is_that_of_a_plain_loop(optimizer: Any) -> None:
 
     plain = Plain(table, NETWORK.initial(torch.Generator().manual_seed(plan.seed)))
     kind = {
-        "adadelta": lambda p: torch.optim.Adadelta(p, lr=1.0, rho=0.95, eps=1e-6),
+        "adadelta": lambda p: torch.optim.Adadelta(p, lr=1.0, rho=DECAY, eps=EPSILON),
         "adam": lambda p: torch.optim.Adam(p, lr=1e-3),
     }[optimizer](plain.parameters())
     losses = []
@@ -109,7 +109,7 @@ def test_words_that_a_batch_lacks_are_updated_as_if_they_had_been_there() -> Non
     rng = np.random.default_rng(1)
     start = torch.from_numpy(rng.normal(size=(6, 3)).astype(np.float32))
     theirs = start.clone().requires_grad_()
-    optimizer = torch.optim.Adadelta([theirs], lr=1.0, rho=0.95, eps=1e-6)
+    optimizer = torch.optim.Adadelta([theirs], lr=1.0, rho=DECAY, eps=EPSILON)
     ours, square, change = start.clone(), torch.zeros(6, 3), torch.zeros(6, 3)
     seen = torch.zeros(6)
     for step in range(1, 40):

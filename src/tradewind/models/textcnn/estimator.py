@@ -58,8 +58,8 @@ class TextCNN(TextClassifier):
     hidden : neurons of the hidden layer (relu); 0 leaves it out, and d2 with it.
     l2_max : the largest norm of the weights into a neuron of the hidden or output layer, or None.
     balance : weight classes inversely to how frequent they are.
-    optimizer, learning_rate : "adadelta" (rate 1.0, decay 0.95, epsilon 1e-6, as in Kim's code) or
-        "adam" (rate 0.001); a rate of None is the one given here.
+    optimizer, learning_rate : "adadelta" (rate 1.0 and decay 0.95 as in Kim's code, epsilon 1e-7)
+        or "adam" (rate 0.001); a rate of None is the one given here.
     batch_size, max_epochs, patience : training stops when the loss on the validation texts has not
         improved for `patience` epochs (None: never), and keeps its best epoch.
     validation_fraction : how much of the training texts to stop on, stratified; 0 trains on all of

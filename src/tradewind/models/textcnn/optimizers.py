@@ -7,8 +7,9 @@ from torch.optim import adam as torch_adam
 
 RATES = {"adadelta": 1.0, "adam": 1e-3}
 
-# Zeiler's method as Kim's code runs it: rate 1, decay 0.95.
-DECAY, EPSILON = 0.95, 1e-6
+# Zeiler's method as Kim's code runs it: rate 1, decay 0.95. Kim's epsilon of 1e-6 makes first steps
+# so large that a small hidden layer may die in them; this is Keras's.
+DECAY, EPSILON = 0.95, 1e-7
 
 
 def adadelta(g: Tensor, square: Tensor, change: Tensor, fade: Tensor | float) -> Tensor:
