@@ -146,6 +146,36 @@ def test_given_vectors_are_begun_with() -> None:
     assert model.weights_["vectors"].shape == (1 + len(model.vocabulary_), 7)
 
 
+@pytest.fixture(scope="module")
+def with_vectors() -> SiameseBiLSTM:
+    """One that has vectors for more words than its training texts: that of una01 is that of a01."""
+    words = sorted({word for text in (*TRAIN[0], *TRAIN[1]) for word in text.split()})
+    table = np.random.default_rng(0).standard_normal((len(words), 12)).astype(np.float32)
+    vectors = WordVectors((*words, *(f"un{word}" for word in words)), np.tile(table, (2, 1)))
+    return SiameseBiLSTM(vectors, **SMALL, epochs=3, tune_vectors=False).fit(*TRAIN)
+
+
+def test_words_that_training_has_not_seen_have_their_given_vectors(
+    with_vectors: SiameseBiLSTM,
+) -> None:
+    seen, unseen = TEST[1], [" ".join(f"un{word}" for word in text.split()) for text in TEST[1]]
+    encoded = with_vectors.encode_answers(seen)
+    np.testing.assert_allclose(with_vectors.encode_answers(unseen), encoded, atol=1e-6)
+    np.testing.assert_array_equal(
+        with_vectors.rank("how q01", unseen[:6]), with_vectors.rank("how q01", seen[:6])
+    )
+    both = with_vectors.similarity(seen[:1], [unseen[0], "neither known nor given"])
+    assert both[0, 1] < both[0, 0]
+
+
+def test_a_validation_reads_the_words_that_the_score_reads(with_vectors: SiameseBiLSTM) -> None:
+    unseen = [" ".join(f"un{word}" for word in text.split()) for text in TEST[0]]
+    validation = (unseen, POOLS, CORRECT)
+    model = clone(with_vectors).set_params(tune_vectors=True)
+    model.fit(*TRAIN, validation=validation)
+    assert model.score(*validation) == max(model.validation_scores_) > 1 / TOPICS
+
+
 def test_the_time_of_training_is_kept() -> None:
     assert 0 < SiameseBiLSTM(**SMALL, epochs=1).fit(*TRAIN).fit_seconds_ < 1e4
 

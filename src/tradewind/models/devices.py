@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import Lock
 from typing import Any
 
 import torch
@@ -44,17 +45,40 @@ def current(device: str) -> AbstractContextManager[Any]:
     return torch.cuda.device(device) if torch.device(device).type == "cuda" else nullcontext()
 
 
-@contextmanager
-def tensor_cores() -> Iterator[None]:
+class _TensorCores:
     """Matrix products may round their factors to 10 bits (TF32), where the GPU is faster so. The
-    setting is the process's; whoever made it by PyTorch's newer names keeps theirs."""
+    setting is the process's: the first to enter makes it, the last to leave puts back what was
+    there. Whoever made it by PyTorch's newer names keeps theirs."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._before: str | None = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._before = _set_precision("high")
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if not self._inside and self._before:
+                    _set_precision(self._before)
+
+
+def _set_precision(precision: str) -> str | None:
+    """Set how exact matrix products are, and say how exact they were; None where PyTorch leaves
+    neither to us."""
     try:
         before = torch.get_float32_matmul_precision()
     except RuntimeError:
-        yield
-        return
-    torch.set_float32_matmul_precision("high")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+        return None
+    torch.set_float32_matmul_precision(precision)
+    return before
+
+
+tensor_cores = _TensorCores()

@@ -24,6 +24,7 @@ from tradewind.models.checks import (
 from tradewind.models.devices import chosen
 from tradewind.models.ranking import precision_at_1, reciprocal_rank
 from tradewind.models.siamese.model import (
+    VECTORS,
     Siamese,
     Side,
     Texts,
@@ -53,7 +54,8 @@ class SiameseBiLSTM(Model):
 
     Parameters
     ----------
-    vectors : pre-trained `WordVectors`; without any, vectors of `dimensions` are learned.
+    vectors : pre-trained `WordVectors`; without any, vectors of `dimensions` are learned. Words
+        that training has not seen have their vector from these, or none.
     tune_vectors : whether given vectors are trained too.
     hidden : units of the LSTM in each direction.
     shared : one LSTM for questions and answers, or one for each.
@@ -147,10 +149,13 @@ class SiameseBiLSTM(Model):
         if self.patience is not None and validation is None:
             raise ValueError("patience needs a validation, but there is none")
         asked, answered, pairs = matched(questions, answers, candidates)
+        judged = None if validation is None else _judged(*validation)
         tokens = cache(tokenize)  # a text may be in several lists
         words = Vocabulary.of(tokens(text) for text in (*asked, *answered))
         if not words:
             raise ValueError("at least one text must have words, but there are none")
+        if judged is not None:
+            words = self._with_given(words, map(tokens, judged[0].texts))
         rng = np.random.default_rng(
             None if self.random_state is None else seed_of(self.random_state)
         )
@@ -162,7 +167,7 @@ class SiameseBiLSTM(Model):
             Pairs(read(asked), read(answered), pairs),
             settings,
             rng=rng,
-            validate=None if validation is None else _validation(read, *validation),
+            validate=None if judged is None else _validation(read, *judged),
         )
         self.vocabulary_ = words.words
         self.weights_ = trained.weights
@@ -236,33 +241,44 @@ class SiameseBiLSTM(Model):
         """Precision at 1: for how many questions the best of the pool is a correct answer. These
         are given as the pools are, one or several for each question; where the pool has none of
         them, nothing in it is right."""
-        given = Pools.of(questions, pools, answers)
-        relevance = given.relevance(correct)
+        given, relevance = _judged(questions, pools, correct, answers)
         return precision_at_1(self._cosines(given), relevance, given.sizes)
 
     def mrr(self, questions: Any, pools: Any, correct: Any, answers: Any = None) -> float:
         """The mean over questions of 1 / the rank of the first correct answer, or of 0."""
-        given = Pools.of(questions, pools, answers)
-        relevance = given.relevance(correct)
+        given, relevance = _judged(questions, pools, correct, answers)
         return reciprocal_rank(self._cosines(given), relevance, given.sizes)
 
     def _encode(self, texts: Any, side: Side) -> Encodings:
-        network, read = self._fitted()
         texts = texts_of(texts)
+        network, read = self._fitted(texts)
         if not texts:
             return np.empty((0, 2 * self.hidden), dtype=np.float32)
         encodings: Encodings = encode(network, read(texts), side).cpu().numpy()
         return encodings
 
     def _cosines(self, pools: Pools) -> NDArray[np.float32]:
-        network, read = self._fitted()
+        network, read = self._fitted(pools.texts)
         return _comparison(read, pools)(network)
 
-    def _fitted(self) -> tuple[Siamese, Reader]:
-        """The network, and what reads texts for it."""
+    def _fitted(self, texts: Iterable[str]) -> tuple[Siamese, Reader]:
+        """The network, and what reads these texts for it."""
         check_is_fitted(self)
-        read = self._reader(Vocabulary(self.vocabulary_), tokenize)
-        return Siamese(self.weights_, self._device()), read
+        tokens = cache(tokenize)
+        words = self._with_given(Vocabulary(self.vocabulary_), map(tokens, texts))
+        weights = self.weights_
+        if new := words.words[len(self.vocabulary_) :]:
+            given = embedding(new, self.vectors)[1:]
+            weights = weights | {VECTORS: np.concatenate([weights[VECTORS], given])}
+        return Siamese(weights, self._device()), self._reader(words, tokens)
+
+    def _with_given(self, words: Vocabulary, texts: Iterable[Tokens]) -> Vocabulary:
+        """Known words, and those of further texts that have a given vector."""
+        if self.vectors is None:
+            return words
+        new = Vocabulary.of(texts).words
+        found = [word for word in new if word in self.vectors and word not in words.codes]
+        return Vocabulary((*words.words, *found))
 
     def _reader(self, words: Vocabulary, tokens: Callable[[str], Tokens]) -> Reader:
         device = self._device()
@@ -272,22 +288,27 @@ class SiameseBiLSTM(Model):
         return torch.device(chosen(self.device))
 
 
+def _judged(
+    questions: Any, pools: Any, correct: Any, answers: Any = None
+) -> tuple[Pools, NDArray[np.bool_]]:
+    """Pools, and which of their members are correct."""
+    given = Pools.of(questions, pools, answers)
+    return given, given.relevance(correct)
+
+
 def _validation(
-    read: Reader, questions: Any, pools: Any, correct: Any, answers: Any = None
+    read: Reader, pools: Pools, relevance: NDArray[np.bool_]
 ) -> Callable[[Siamese], float]:
     """`score` as a function of the network."""
-    given = Pools.of(questions, pools, answers)
-    relevance = given.relevance(correct)
-    cosines = _comparison(read, given)
-    return lambda network: precision_at_1(cosines(network), relevance, given.sizes)
+    cosines = _comparison(read, pools)
+    return lambda network: precision_at_1(cosines(network), relevance, pools.sizes)
 
 
 def _comparison(read: Reader, pools: Pools) -> Callable[[Siamese], NDArray[np.float32]]:
     """The cosines of pools with their questions as a function of the network. A text is read and
     encoded once, however many pools it is in."""
-    used, columns = np.unique(pools.members, return_inverse=True)
-    questions = read(pools.questions)
-    answers = read(texts_of([pools.answers[id] for id in used.tolist()]))
+    used, columns = pools.used
+    questions, answers = read(pools.questions), read(used)
 
     def cosines(network: Siamese) -> NDArray[np.float32]:
         device = network.vectors.device

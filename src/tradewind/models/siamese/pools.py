@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -86,6 +87,17 @@ class Pools:
             if id not in answers:
                 raise ValueError(f"pools must hold ids of answers, but there is no answer {id}")
         return Pools(questions, answers, members, sizes, numbers)
+
+    @cached_property
+    def used(self) -> tuple[list[str], Rows]:
+        """The different answers in the pools, and which of these each member is."""
+        ids, columns = np.unique(self.members, return_inverse=True)
+        return texts_of([self.answers[id] for id in ids.tolist()]), columns
+
+    @property
+    def texts(self) -> list[str]:
+        """The questions, and the different answers in the pools."""
+        return self.questions + self.used[0]
 
     @property
     def rows(self) -> Rows:
