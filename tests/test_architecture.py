@@ -16,7 +16,8 @@ PACKAGE = Path(tradewind.__file__).parent
 
 # Lower may not know higher. A part is a module or folder directly under the package.
 LAYERS = (
-    {"types", "errors", "lock"},
+    {"types", "errors", "lock", "warn"},
+    {"targets"},
     {"space", "subsets", "racing"},
     {"models"},
     {"events"},
@@ -28,7 +29,7 @@ LAYERS = (
     {"goals"},
     {"strategies", "recipes", "stopping"},
     {"blueprint", "arguments", "derive"},
-    {"heart", "budget", "exports", "progress", "results"},
+    {"heart", "budget", "exports", "interrupts", "progress", "results"},
     {"writer"},
     {"driver"},
     {"loop"},
@@ -41,7 +42,7 @@ RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
 # Runners and logs are used by the loop and above; the mathematics between knows nothing of them.
 SHELL = {"runners", "log"}
-SHELL_KNOWS = {"types", "errors", "lock", "events", "space", "subsets", "racing"}
+SHELL_KNOWS = {"types", "errors", "lock", "warn", "events", "space", "subsets", "targets", "racing"}
 SHELL_IS_KNOWN_FROM = RANK["heart"]
 
 HEAVY = (

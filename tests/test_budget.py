@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tradewind.budget import Budget, Limits, Running
 from tradewind.runners.run import Failure
-from tradewind.runners.runner import Lost, Stopped
+from tradewind.runners.runner import Lost, Result, Stopped
 from tradewind.types import Origin, Outcome, State, Trial, Usage
 
 costs = st.floats(0.0, 1e6)
@@ -58,8 +58,12 @@ def timed(walls: list[float], rate: float) -> list[Trial]:
 
 def spend(made: Budget, *costs: float | None, wall: float = 1.0) -> Budget:
     for cost in costs:
-        made.spend(Outcome(1.0, cost), Usage(wall))
+        made.spend(Outcome(1.0, cost), cost, Usage(wall))
     return made
+
+
+def end(made: Budget, result: Result, usage: Usage | None) -> None:
+    made.spend(result, made.cost(result, usage), usage)
 
 
 @given(spent=st.lists(st.none() | costs), earlier=st.lists(costs))
@@ -77,14 +81,14 @@ def test_what_this_search_has_cost_is_the_sum_of_its_trials(
 )
 def test_what_came_to_nothing_costs_its_time_and_says_nothing_about_others(result: Any) -> None:
     made = budget(*timed([1.0, 2.0, 4.0], 2.0), max_cost=100.0)
-    made.spend(result, Usage(wall=3.0))
+    end(made, result, Usage(wall=3.0))
     assert made.spent == 6.0
     assert made.expected(trial()) == 4.0
 
 
 def test_where_nobody_knows_what_a_second_costs_a_failure_costs_what_others_do() -> None:
     made = spend(budget(max_cost=100.0), 4.0, 6.0, 50.0, wall=1.0)
-    made.spend(Failure("boom", 1e6), Usage(1e6))
+    end(made, Failure("boom", 1e6), Usage(1e6))
     assert made.spent == 60.0 + 6.0
 
 
@@ -92,24 +96,41 @@ def test_where_nothing_is_known_failures_use_up_a_limit_all_the_same() -> None:
     made = budget(max_cost=100.0)
     for _ in range(10):
         assert made.spent < 100.0 * (1.0 - 1e-9)
-        made.spend(Failure("boom", 0.001), Usage(0.001))
+        end(made, Failure("boom", 0.001), Usage(0.001))
     assert made.spent == pytest.approx(100.0)
 
 
 @pytest.mark.parametrize("result", [Lost("gone"), Stopped("enough")], ids=["lost", "stopped"])
 def test_where_nobody_knows_what_a_second_costs_what_was_cut_short_is_free(result: Any) -> None:
     made = budget(max_cost=100.0)
-    made.spend(result, Usage(5.0))
-    made.spend(result, None)
+    end(made, result, Usage(5.0))
+    end(made, result, None)
     assert made.spent == 0.0
 
 
 @given(seconds=st.none() | seconds, rate=rates)
 def test_the_price_of_time_is_what_it_costs_by_the_rate(seconds: float | None, rate: float) -> None:
     made = budget(*timed([1.0, 2.0, 4.0], rate), max_cost=1.0)
-    price = made.price(seconds)
-    assert price == (None if seconds is None else pytest.approx(seconds * rate))
-    assert budget(max_cost=1.0).price(seconds) is None
+    failure = Failure("boom", seconds)
+    cost = made.cost(failure, None)
+    assert cost == (None if seconds is None else pytest.approx(seconds * rate))
+    assert budget(max_cost=1.0).cost(failure, None) is None
+
+
+@given(wall=seconds, rate=rates, result=st.sampled_from([Failure("boom"), Lost("x"), Stopped("x")]))
+def test_what_does_not_say_its_seconds_costs_those_of_its_usage(
+    wall: float, rate: float, result: Result
+) -> None:
+    made = budget(*timed([1.0, 2.0, 4.0], rate), max_cost=1.0)
+    assert made.cost(result, Usage(wall)) == pytest.approx(wall * rate)
+
+
+@given(cost=st.none() | costs, rate=rates)
+def test_an_outcome_costs_what_it_says_whatever_a_second_costs(
+    cost: float | None, rate: float
+) -> None:
+    made = budget(*timed([1.0, 2.0, 4.0], rate), max_cost=1.0)
+    assert made.cost(Outcome(1.0, cost), Usage(7.0)) == cost
 
 
 @given(rate=rates, limit=st.floats(0.1, 1e3), spent=st.lists(st.floats(0.0, 1e3), max_size=4))
@@ -118,7 +139,7 @@ def test_one_trial_has_as_long_as_the_money_that_is_left_lasts_for_it(
 ) -> None:
     made = budget(*timed([1.0] * 20, rate), max_cost=limit)
     for cost in spent:
-        made.spend(Outcome(1.0, cost), Usage(cost / rate))
+        made.spend(Outcome(1.0, cost), cost, Usage(cost / rate))
     assert made.seconds == pytest.approx(max(limit - sum(spent), 0.0) / rate, abs=1e-9)
     assert budget(max_cost=limit).seconds is None
     assert budget(*timed([1.0] * 3, rate), timeout=9.0).seconds is None

@@ -29,7 +29,6 @@ from tradewind.events import (
 from tradewind.goals import Goal
 from tradewind.history import History
 from tradewind.log.memory import MemoryLog
-from tradewind.runners.run import Failure
 from tradewind.strategies import Bayes, Design, RandomSearch
 from tradewind.types import Origin, Outcome, Proposal, State, Trial
 
@@ -228,7 +227,7 @@ def finish(driver: Driver, number: int = 0) -> Trial:
 
 
 def fail(driver: Driver, number: int = 0) -> Trial:
-    return driver.fail(number, Failure("boom"))
+    return driver.fail(number, "boom")
 
 
 def abandon(driver: Driver, number: int = 0) -> Trial:
@@ -307,7 +306,7 @@ def test_a_failure_that_is_not_to_be_believed_is_written_so() -> None:
     log = MemoryLog()
     driver = drive(log)
     driver.ask()
-    driver.fail(0, Failure("boom", 3.0), penalize=False)
+    driver.fail(0, "boom", 3.0, penalize=False)
     event = since(log)[-1]
     assert event == Failed(0, "boom", 3.0, penalize=False, at=0.0)
     assert len(driver.state()[1].failed) == 0
@@ -732,7 +731,7 @@ def test_a_driver_says_nothing_bad_about_a_trial_that_is_with_another_by_now(end
     other = drive(log)
     other.ask(lease=60.0)
     ends: dict[str, Callable[[], Trial]] = {
-        "fail": lambda: late.fail(0, Failure("boom"), mine=True),
+        "fail": lambda: late.fail(0, "boom", mine=True),
         "abandon": lambda: late.abandon(0, "enough", mine=True),
         "requeue": lambda: late.requeue(0, "again", mine=True),
         "lose": lambda: late.lose(0, "gone"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +17,7 @@ import tradewind as tw
 from tests.studies import create, events_of, quick, states
 from tradewind.events import Proposed, Started
 from tradewind.runners.runner import Done, Lost, TrialLimits
+from tradewind.runners.serial import SerialRunner
 from tradewind.runners.simulated import SimulatedRunner, SimulatedWorkers
 from tradewind.strategies import Bayes, Design
 from tradewind.types import State, Trial
@@ -224,6 +227,28 @@ def test_the_cost_of_a_failed_trial_is_in_the_unit_of_the_others() -> None:
     runner = Patient(1, duration=constant(4.0), failure=lambda t: (3.0, "boom"))
     study.optimize(objective, n_trials=1, max_cost=100.0, runner=runner)
     assert (study.trials[3].state, study.trials[3].cost) == (State.FAILED, 1.5)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="nothing interrupts a trial there")
+def test_an_outcome_that_came_too_late_costs_its_seconds_and_not_what_it_says() -> None:
+    """The seconds of a failure are priced; a cost is not priced once more."""
+
+    def objective(run: Any) -> dict[str, float]:
+        began = time.perf_counter()
+        if run.number < 4:
+            time.sleep(0.05)
+            return {"value": 1.0, "cost": 10.0 * (time.perf_counter() - began)}
+        with contextlib.suppress(BaseException):
+            time.sleep(600.0)
+        return {"value": 1.0, "cost": 1e6}
+
+    study = create()
+    study.optimize(objective, n_trials=5, trial_timeout=0.2, max_cost=1e9, runner=SerialRunner())
+    *others, late = study.trials
+    assert late.state is State.FAILED
+    assert late.usage is not None
+    rates = [t.cost / t.usage.wall for t in others if t.cost is not None and t.usage is not None]
+    assert late.cost == pytest.approx(late.usage.wall * np.median(rates))
 
 
 def test_a_trial_that_was_lost_leaves_what_was_set_aside_for_it() -> None:

@@ -287,7 +287,7 @@ def test_a_failure_knows_the_time_it_took(clock: Clock) -> None:
         clock.now += 3.0
         raise ValueError
 
-    assert failed(objective).cost == 3.0
+    assert failed(objective).seconds == 3.0
 
 
 def test_a_failure_inside_a_timer_costs_what_the_timer_saw(clock: Clock) -> None:
@@ -297,7 +297,7 @@ def test_a_failure_inside_a_timer_costs_what_the_timer_saw(clock: Clock) -> None
             clock.now += 3.0
             raise ValueError
 
-    assert failed(objective).cost == 3.0
+    assert failed(objective).seconds == 3.0
 
 
 def test_an_unusable_answer_costs_what_the_timer_saw(clock: Clock) -> None:
@@ -307,7 +307,7 @@ def test_an_unusable_answer_costs_what_the_timer_saw(clock: Clock) -> None:
             clock.now += 3.0
         return math.nan
 
-    assert failed(objective).cost == 3.0
+    assert failed(objective).seconds == 3.0
 
 
 # ---- what the objective sees ----

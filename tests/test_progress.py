@@ -4,7 +4,6 @@ about."""
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 import tradewind as tw
 from tests.studies import Clock, create
-from tradewind.progress import Progress, cause
+from tradewind.progress import Progress
 from tradewind.runners.simulated import SimulatedRunner
 from tradewind.types import Origin, State, Trial
 
@@ -275,22 +274,3 @@ def test_the_time_that_is_left_is_the_shortest_of_what_is_known(
         shown.started(2)
         printed = capsys.readouterr().err
     assert left in printed if left else "left" not in printed
-
-
-@pytest.mark.parametrize(
-    "message", ["too large", "of several\n  lines, some\n    of them indented\nand not", ""]
-)
-def test_the_cause_of_a_failure_is_the_line_that_names_the_exception(message: str) -> None:
-    def inner() -> None:
-        raise KeyError("first")
-
-    try:
-        try:
-            inner()
-        except KeyError as error:
-            raise ValueError(message) from error
-    except ValueError:
-        text = traceback.format_exc()
-    assert cause(text) == f"ValueError: {message}".splitlines()[0].removesuffix(": ")
-    assert cause("stopped: the time was up\n  and more") == "stopped: the time was up"
-    assert cause("") == ""

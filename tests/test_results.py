@@ -12,6 +12,7 @@ from tests.studies import CONDITIONAL, create, numbers, quick, score, told
 from tradewind.errors import NothingFinished
 from tradewind.runners.runner import Lost
 from tradewind.runners.simulated import SimulatedRunner
+from tradewind.strategies import MultiFidelity, Staged
 from tradewind.types import Origin
 
 # ---- what came of it ----
@@ -95,6 +96,34 @@ def test_of_equals_the_first_is_on_the_frontier() -> None:
 def test_only_trials_with_a_cost_are_on_the_frontier() -> None:
     assert numbers(told((0.9, None), (0.5, 1.0)).frontier()) == [1]
     assert told((0.9, None)).frontier() == []
+
+
+@pytest.mark.parametrize("strategy", [MultiFidelity(), Staged(fractions=(0.2, 1.0), trials=3)])
+def test_only_those_that_may_win_are_on_the_frontier(strategy: Any) -> None:
+    sized = isinstance(strategy, MultiFidelity)
+    space = {"x": (0.0, 1.0)} | ({"train_size": tw.TrainSize([0.2, 1.0])} if sized else {})
+    study = tw.create_study(space, strategy=strategy, seed=0)
+
+    def add(value: float, cost: float, size: float) -> None:
+        where = {"x": value, "train_size": size} if sized else {"x": value}
+        study.add(where, value, cost=cost, train_size=None if sized else size)
+
+    add(0.7, 2.0, 0.2)
+    add(0.9, 3.0, 0.2)
+    assert numbers(study.frontier()) == [0, 1]  # as long as there are no others
+    add(0.6, 10.0, 1.0)
+    add(0.5, 11.0, 1.0)
+    add(0.8, 12.0, 1.0)
+    assert numbers(study.frontier()) == [2, 4]
+    for alpha in (0.0, 0.1, 0.5, 5.0):
+        assert study.best_for(tw.Tradeoff(alpha, reference=12.0)) in study.frontier()
+
+
+def test_where_all_stages_may_win_all_are_on_the_frontier() -> None:
+    study = tw.create_study({"x": (0.0, 1.0)}, strategy=Staged(final="all"), seed=0)
+    study.add({"x": 0.1}, 0.5, cost=1.0, train_size=0.3)
+    study.add({"x": 0.2}, 0.6, cost=2.0, train_size=1.0)
+    assert numbers(study.frontier()) == [0, 1]
 
 
 def test_a_recommendation_says_what_to_train_and_what_to_expect() -> None:

@@ -615,3 +615,32 @@ def test_a_failed_trial_is_reported_in_one_line(caplog: pytest.LogCaptureFixture
     assert [r.message for r in caplog.records] == [
         "trial 0 failed: ZeroDivisionError: division by zero"
     ]
+
+
+# ---- what a trial says of itself ----
+
+
+@pytest.mark.parametrize("name", ["train_size", "share"])
+def test_settings_are_the_parameters_without_the_training_size(name: str) -> None:
+    study = tw.create_study({"x": (0.0, 1.0), name: tw.TrainSize([0.5, 1.0])}, seed=0)
+    seen = []
+
+    def objective(run: Any) -> float:
+        seen.append(run.settings)
+        assert {**run.settings, name: run.train_size} == run.params
+        return float(run.settings["x"])
+
+    study.optimize(objective, n_trials=3)
+    assert [trial.settings for trial in study.trials] == seen
+    assert all(list(settings) == ["x"] for settings in seen)
+
+
+def test_a_trial_is_shown_by_what_is_known_of_it() -> None:
+    study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
+    trial = study.ask()
+    x = trial.params["x"]
+    assert repr(trial) == f"Trial(0, running, {{'x': {x!r}}}, train_size=1)"
+    told = study.tell(trial, 0.5, cost=2.0)
+    assert repr(told) == f"Trial(0, finished, {{'x': {x!r}}}, train_size=1, value=0.5, cost=2.0)"
+    failed = study.fail(study.ask(), "too large")
+    assert repr(failed).endswith("error='too large')")

@@ -59,23 +59,25 @@ class Budget:
         """What most trials cost; 0 if nobody knows."""
         return float(np.median(self._costs)) if self._costs else 0.0
 
-    def spend(self, result: Result, usage: Usage | None) -> None:
-        """Count what an evaluation has cost, whatever became of it."""
+    def cost(self, result: Result, usage: Usage | None) -> float | None:
+        """What an evaluation has cost: as its outcome says, or else by the seconds that it took;
+        None where nobody knows."""
         if isinstance(result, Outcome):
-            self.spent += result.cost or 0.0
-            self._learn(result.cost, usage)
-            return
-        wall = None if usage is None else usage.wall
-        price = self.price(result.cost if isinstance(result, Failure) else wall)
-        if price is None and isinstance(result, Failure):
-            # In what unit? That of the others; if there are none, ten failures are the limit.
-            price = self._typical or (self._limits.max_cost or 0.0) / 10
-        self.spent += price or 0.0
-
-    def price(self, seconds: float | None) -> float | None:
-        """What so many seconds cost; None where nobody knows."""
+            return result.cost
+        seconds = result.seconds if isinstance(result, Failure) else None
+        if seconds is None and usage is not None:
+            seconds = usage.wall
         rate = self.rate
         return None if seconds is None or rate is None else seconds * rate
+
+    def spend(self, result: Result, cost: float | None, usage: Usage | None) -> None:
+        """Count what an evaluation has cost, whatever became of it."""
+        if isinstance(result, Outcome):
+            self._learn(cost, usage)
+        elif isinstance(result, Failure) and cost is None:
+            # In what unit? That of the others; if there are none, ten failures are the limit.
+            cost = self._typical or (self._limits.max_cost or 0.0) / 10
+        self.spent += cost or 0.0
 
     @property
     def seconds(self) -> float | None:

@@ -36,7 +36,6 @@ from tradewind.goals import Goal, best_of
 from tradewind.history import History, queue_rng
 from tradewind.log.log import Log
 from tradewind.record import OPEN, Record
-from tradewind.runners.run import Failure
 from tradewind.strategies.strategy import Strategy
 from tradewind.types import Origin, Outcome, Rival, State, Trial, Usage
 from tradewind.writer import Writer, known, own
@@ -296,14 +295,15 @@ class Driver(Writer):
     def fail(
         self,
         number: int,
-        failure: Failure,
+        error: str,
+        cost: float | None = None,
         usage: Usage | None = None,
         *,
         penalize: bool = True,
         mine: bool = False,
     ) -> Trial:
         """Record that a trial gave no outcome."""
-        event = Failed(number, failure.error, failure.cost, penalize, usage, self.clock())
+        event = Failed(number, error, cost, penalize, usage, self.clock())
         return self._end(number, event, OPEN, mine=mine)
 
     def abandon(

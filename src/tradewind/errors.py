@@ -8,7 +8,8 @@
     ├── TrialFailed (RuntimeError)       a trial that failed, where failures end the search
     ├── NothingFinished (LookupError)    a question that only a finished trial can answer
     ├── WorkerError (RuntimeError)       workers that cannot start, or a cluster that has gone
-    ├── DataError (ValueError)           data or a saved model that is missing, damaged or foreign
+    ├── DataError (ValueError)           data or a saved model that is damaged or foreign
+    │   └── DataMissing (FileNotFoundError)  or is not there at all
     └── StorageError (RuntimeError)      a store that cannot be reached, read or written
         ├── FormatError                  what is stored is damaged, or of a newer format
         ├── StudyExists (ValueError)     a name that the store has already
@@ -52,6 +53,10 @@ class WorkerError(TradewindError, RuntimeError):
 
 class DataError(TradewindError, ValueError):
     """Data, word vectors or a saved model: missing, damaged, or of another kind."""
+
+
+class DataMissing(DataError, FileNotFoundError):
+    """Data, word vectors or a saved model that are not there."""
 
 
 class StorageError(TradewindError, RuntimeError):

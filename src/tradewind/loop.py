@@ -7,14 +7,10 @@ here is the workers' own, which may be virtual.
 from __future__ import annotations
 
 import logging
-import os
-import signal
-import sys
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from tradewind.budget import Budget, Limits, Running
 from tradewind.driver import Driver
@@ -27,8 +23,8 @@ from tradewind.errors import (
     WorkerError,
 )
 from tradewind.heart import Heart
-from tradewind.progress import cause
-from tradewind.runners.run import Failure
+from tradewind.interrupts import Interrupts, Terminated
+from tradewind.runners.run import Failure, cause
 from tradewind.runners.runner import Done, Lost, Stopped, Workers
 from tradewind.types import Outcome, State, Trial
 
@@ -74,7 +70,7 @@ class Loop:
 
     def __post_init__(self) -> None:
         self._budget = Budget(self.limits)
-        self._interrupts = _Interrupts(self._running)
+        self._interrupts = Interrupts(self._running)
 
     def run(self) -> None:
         """Evaluate trials until a limit is reached or `stopped()`, and record every one."""
@@ -219,11 +215,13 @@ class Loop:
 
     def _take(self, results: list[Done]) -> None:
         """Record all that is done before a callback or an objective may end the search."""
-        recorded: list[tuple[Done, Trial | None]] = []
+        recorded: list[tuple[Done, float | None, Trial | None]] = []
         unrecorded: list[tuple[Done, StorageError]] = []
         for done in results:
-            try:  # patiently, but not for each of many
-                recorded.append((done, self._recorded(done, 0.0 if unrecorded else _PATIENCE)))
+            cost = self._budget.cost(done.result, done.usage)
+            patience = 0.0 if unrecorded else _PATIENCE  # not for each of many
+            try:
+                recorded.append((done, cost, self._recorded(done, cost, patience)))
             except StorageError as error:
                 unrecorded.append((done, error))
         if unrecorded:
@@ -235,18 +233,18 @@ class Loop:
             self.driver.working.discard(done.trial.number)
         if results and self.limits.max_cost is not None:  # less may be set aside for them now
             self._nothing_fits = False
-        for done, trial in recorded:
-            self._budget.spend(done.result, done.usage)
+        for done, cost, trial in recorded:
+            self._budget.spend(done.result, cost, done.usage)
             if trial is not None:
                 self.watch.done(trial, len(self._running))
-        for done, trial in recorded:
+        for done, _, trial in recorded:
             if isinstance(done.result, Failure):
                 self._raise(done.result, ended=trial is not None)
 
-    def _recorded(self, done: Done, patience: float) -> Trial | None:
+    def _recorded(self, done: Done, cost: float | None, patience: float) -> Trial | None:
         """The trial, if it has ended: one that will run again has not."""
         try:
-            return _patiently(lambda: self._record(done), patience)
+            return _patiently(lambda: self._record(done, cost), patience)
         except TrialError as error:
             trial = _patiently(lambda: self.driver.trial(done.trial.number))
             if _told(trial, done):
@@ -254,12 +252,12 @@ class Loop:
             _logger.info("a result came too late: %s", error)
             return None
 
-    def _record(self, done: Done) -> Trial | None:
+    def _record(self, done: Done, cost: float | None) -> Trial | None:
         number, failures = done.trial.number, done.trial.retries - done.trial.losses
         match done.result:
             case Outcome() as outcome:
                 return self.driver.finish(number, outcome, done.usage)
-            case Failure(error, cost, raised) as failure:
+            case Failure(error, raised=raised) as failure:
                 if isinstance(raised, Terminated):
                     self.driver.requeue(number, str(raised), mine=True)
                     return None
@@ -268,13 +266,13 @@ class Loop:
                 if failures < self.policy.max_retries and self._caught(failure):
                     reason = cause(error)
                     return self._again(self.driver.requeue(number, reason, mine=True), reason)
-                failed = Failure(error, self._budget.price(cost), raised)
                 penalize = self.policy.on_error == "penalize"
-                return self.driver.fail(number, failed, done.usage, penalize=penalize, mine=True)
+                return self.driver.fail(
+                    number, error, cost, done.usage, penalize=penalize, mine=True
+                )
             case Lost(reason):
                 return self._again(self.driver.lose(number, reason), reason)
             case Stopped(reason):
-                cost = self._budget.price(None if done.usage is None else done.usage.wall)
                 return self.driver.abandon(number, f"stopped: {reason}", cost, mine=True)
 
     def _again(self, trial: Trial, reason: str) -> Trial | None:
@@ -340,61 +338,3 @@ def _patiently(work: Callable[[], T], patience: float = _PATIENCE) -> T:
             _logger.warning("trying again in %.2g s: %s", pause, error)
             time.sleep(pause)
             pause *= 2
-
-
-class Terminated(SystemExit):
-    """The system wants the process to end (SIGTERM): it does, and what it ran goes back."""
-
-    def __str__(self) -> str:
-        return "its driver was told to end"
-
-
-class _Interrupts:
-    """Ctrl-C once: start nothing more. Twice: stop now, by a KeyboardInterrupt. SIGTERM, by which
-    batch systems end jobs: stop now, by `Terminated`. What comes while that is being done is
-    passed over. Handlers of the user's own are left alone."""
-
-    def __init__(self, running: dict[int, Any]) -> None:
-        self.count = 0
-        self.ended = False
-        self._running = running
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._on_signal)
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            self._before[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._on_termination)
-
-    def __exit__(self, *exc: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _on_termination(self, *signalled: object) -> None:
-        if not self.ended:
-            raise Terminated(128 + signal.SIGTERM)
-
-    def _on_signal(self, *signalled: object) -> None:
-        self.count += 1
-        if self.count > 1 and not self.ended:
-            raise KeyboardInterrupt
-        running = f"{len(self._running)} running trial{'s' * (len(self._running) != 1)}"
-        if self.count == 1:
-            print(f"\nfinishing {running}; Ctrl-C again stops now", file=sys.stderr)
-
-
-def _forget_handlers() -> None:
-    """In a forked child. SIGTERM has to end it as it ends any process: pools end their workers so,
-    and one that waits for work would not notice a handler of Python's."""
-    for number, usual in (
-        (signal.SIGINT, signal.default_int_handler),
-        (signal.SIGTERM, signal.SIG_DFL),
-    ):
-        if isinstance(getattr(signal.getsignal(number), "__self__", None), _Interrupts):
-            signal.signal(number, usual)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_handlers)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from tradewind.runners.run import cause
 from tradewind.types import State, Trial
 
 _logger = logging.getLogger("tradewind")
@@ -115,16 +116,6 @@ def _clock_time(seconds: float) -> str:
     minutes, whole = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{whole:02}" if hours else f"{minutes}:{whole:02}"
-
-
-def cause(error: str) -> str:
-    """The line of a traceback that names the exception, or the first line of any other text."""
-    lines = error.strip().splitlines() or [""]
-    if not lines[0].startswith("Traceback"):
-        return lines[0]
-    last = max((i for i, line in enumerate(lines) if line.startswith('  File "')), default=0)
-    behind = (line for line in lines[last + 1 :] if not line.startswith("  "))
-    return next(behind, lines[-1])
 
 
 def _described(best: Trial) -> str:

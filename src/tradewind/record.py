@@ -175,6 +175,7 @@ class Record:
             train_size=float(size),
             expected_cost=event.expected_cost,
             data_seed=self._data_seed,
+            size_name=self.space.size_name,
         )
         self._rows.add(event.number, event.params, float(size))
         self._proposals.append((self.position, event.number))

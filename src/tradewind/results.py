@@ -36,9 +36,10 @@ def winner(trials: Sequence[Trial], history: History, goal: Goal, strategy: Stra
     return trials[int(may_win[best_of(utility[may_win])])]
 
 
-def frontier(trials: Sequence[Trial], history: History) -> list[Trial]:
-    """The efficient ones, cheapest first."""
-    cost: Array = np.where(history.raced, np.nan, history.cost)  # what is estimated is left out
+def frontier(trials: Sequence[Trial], history: History, strategy: Strategy) -> list[Trial]:
+    """The efficient ones of those that may win, cheapest first."""
+    may_win = eligible(strategy, history) & ~history.raced  # what is estimated is left out
+    cost: Array = np.where(may_win, history.cost, np.nan)
     return [trials[i] for i in efficient(history.quality, cost)]
 
 

@@ -33,7 +33,7 @@ from tradewind.progress import Progress
 from tradewind.record import Record
 from tradewind.results import Recommendation, frontier, recommendation, winner
 from tradewind.runners.processes import ProcessRunner
-from tradewind.runners.run import Failure, Objective, outcome
+from tradewind.runners.run import Objective, outcome
 from tradewind.runners.runner import Runner, TrialLimits
 from tradewind.runners.serial import SerialRunner
 from tradewind.strategies.strategy import Strategy
@@ -205,7 +205,7 @@ class Study:
 
     def fail(self, trial: Trial | int, reason: str = "failed") -> Trial:
         """Report that an asked trial gave no result, which counts as a bad one."""
-        return self._driver.fail(self._number(trial), Failure(str(reason)))
+        return self._driver.fail(self._number(trial), str(reason))
 
     def abandon(self, trial: Trial | int, reason: str = "abandoned") -> Trial:
         """Give up an asked trial; nothing is learned from it."""
@@ -295,8 +295,9 @@ class Study:
         return winner(finished, history, self._settled(goal, history), self.strategy)
 
     def frontier(self) -> list[Trial]:
-        """The efficient trials, cheapest first: none of the others is both better and cheaper."""
-        return frontier(*self._finished())
+        """The efficient trials, cheapest first: of those that may win, none of the others is both
+        better and cheaper."""
+        return frontier(*self._finished(), self.strategy)
 
     def recommend(self) -> Recommendation:
         """What to train, by the model where it knows more than the best single result."""

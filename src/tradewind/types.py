@@ -131,10 +131,11 @@ class Prediction:
     train_size: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trial:
     """One evaluation of one configuration, as the log knows it.
 
+    `params` are all active parameters; `size_name` is the training size among them, if any.
     `value` and `cost` are the user's own numbers and None unless the trial is finished
     (a failed trial may know the cost it had run up); `error` is the traceback of a failed one, or
     why another was abandoned. `retries` counts how often it went back to the queue, `losses`
@@ -163,8 +164,20 @@ class Trial:
     ended: float | None = None
     usage: Usage | None = None
     data_seed: int = 0
+    size_name: str | None = None
     rival: Rival | None = field(default=None, compare=False)
 
     @property
     def finished(self) -> bool:
         return self.state is State.FINISHED
+
+    @property
+    def settings(self) -> Config:
+        """The parameters without the training size: what to make a model with."""
+        return {name: value for name, value in self.params.items() if name != self.size_name}
+
+    def __repr__(self) -> str:
+        shown = {"value": self.value, "cost": self.cost, "error": self.error}
+        more = "".join(f", {name}={it!r}" for name, it in shown.items() if it is not None)
+        size = f", train_size={self.train_size:g}" * (self.size_name is None)
+        return f"Trial({self.number}, {self.state.value}, {dict(self.params)}{size}{more})"

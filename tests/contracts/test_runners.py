@@ -217,8 +217,8 @@ def test_a_trial_that_takes_too_long_has_failed(opened: Open) -> None:
     result = the_only(opened(endless, timeout=0.3)).result
     assert isinstance(result, Failure)
     assert "0.3 seconds" in result.error
-    assert result.cost is not None
-    assert result.cost >= 0.3
+    assert result.seconds is not None
+    assert result.seconds >= 0.3
 
 
 def test_stopping_what_does_not_run_does_nothing(opened: Open) -> None:

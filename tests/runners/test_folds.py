@@ -26,6 +26,7 @@ from tests.studies import create
 from tradewind.runners.folds import Fold
 from tradewind.runners.processes import ProcessRunner
 from tradewind.runners.run import Failure, Run, evaluate
+from tradewind.subsets import subset
 from tradewind.types import Outcome, Rival, Trial
 
 N = 60
@@ -161,6 +162,7 @@ def test_classes_are_spread_evenly() -> None:
         np.array(["b", "a"])[np.arange(N) % 2],
         np.array(["b", "a"], dtype=object)[np.arange(N) % 2],
         ["b", "a"] * (N // 2),
+        np.array(["a", 1] * (N // 2), dtype=object),
         np.arange(N) % 2 == 0,
         (np.arange(N) % 2).astype(object),
         (np.arange(N) % 2).astype(float),
@@ -183,7 +185,6 @@ def test_whatever_names_the_classes_they_are_spread(y: Any) -> None:
         np.full(N, np.nan),
         np.zeros((N, 3)),
         [[1]] * (N - 1) + [[1, 2]],
-        np.array(["a", 1] * (N // 2), dtype=object),
     ],
     ids=lambda y: type(y).__name__,
 )
@@ -191,6 +192,15 @@ def test_where_there_are_no_classes_rows_are_shuffled(y: Any) -> None:
     expected = KFold(5, shuffle=True, random_state=9).split(X)
     found = rows(split(X, y, of=trial(data_seed=9)))
     assert found == [(a.tolist(), b.tolist()) for a, b in expected]
+
+
+def test_folds_and_subsets_agree_on_what_classes_are() -> None:
+    few, many = np.arange(600) % 20, np.arange(600) % 80  # too many whole numbers are measurements
+    for y, stratified in ((few, True), (many, False)):
+        counts = [np.bincount(y[fold.valid], minlength=80) for fold in split(y, y)]
+        assert bool(np.ptp(counts, axis=0).max() <= 1) is stratified
+        rows = subset(y, 0.2, seed=0)
+        assert (len(np.unique(y[rows])) == len(np.unique(y))) is stratified
 
 
 def test_groups_stay_together() -> None:

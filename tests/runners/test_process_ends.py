@@ -56,7 +56,7 @@ def test_a_timeout_takes_what_was_started_with_it(
     assert isinstance(done.result, Failure)
     assert "may take 1.5 seconds" in done.result.error
     assert done.usage is not None
-    assert done.usage.wall >= (done.result.cost or 0.0) >= 1.5
+    assert done.usage.wall >= (done.result.seconds or 0.0) >= 1.5
     pids = written(tmp_path / "pids")
     assert len(pids) == 2
     assert not [pid for pid in pids if alive(pid)]
@@ -114,7 +114,7 @@ def test_a_trial_that_takes_too_much_memory_has_failed(opened: Open, objective: 
     result = the_one(workers).result
     assert isinstance(result, Failure)
     assert "may take 500 MiB of memory, and this one took" in result.error
-    assert result.cost is not None
+    assert result.seconds is not None
     assert isinstance(the_one(workers, number=1).result, Outcome)
 
 

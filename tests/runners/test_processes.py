@@ -313,7 +313,7 @@ def test_a_crash_is_the_failure_of_its_trial_only(
     before = value_of(workers, 1)
     failure = failure_of(workers)
     assert message in failure.error
-    assert failure.cost is not None
+    assert failure.seconds is not None
     assert failure.raised is None
     assert value_of(workers, 2) != before
 

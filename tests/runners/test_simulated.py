@@ -129,14 +129,14 @@ def test_an_objective_that_raises_has_failed_after_its_duration() -> None:
     def objective(run: Run) -> float:
         raise OSError("as scripted")
 
-    for duration, cost in ((None, 0.0), (lambda trial: 60.0, 60.0)):
+    for duration, seconds in ((None, 0.0), (lambda trial: 60.0, 60.0)):
         workers = opened(1, objective, duration=duration)
         workers.submit(trial(1))
         (done,) = workers.wait()
-        assert workers.now() == cost
+        assert workers.now() == seconds
         assert isinstance(done.result, Failure)
         assert isinstance(done.result.raised, OSError)
-        assert done.result.cost == cost
+        assert done.result.seconds == seconds
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_trial_that_takes_longer_than_the_limit_has_failed_then() -> None:
     (done,) = workers.wait()
     assert workers.now() == 600.0
     assert isinstance(done.result, Failure)
-    assert done.result.cost == 600.0
+    assert done.result.seconds == 600.0
 
 
 def test_a_trial_that_is_not_done_within_its_time_is_stopped_then() -> None:

@@ -187,6 +187,17 @@ def test_what_small_sizes_recommend_is_evaluated_at_the_largest() -> None:
     assert fitted.best_estimator_.n_ == 20
 
 
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize("sizes", [{"train_sizes": [0.2, 1.0]}, {"stages": [0.2, 1.0]}])
+def test_what_is_selected_is_on_the_frontier(sizes: dict[str, Any]) -> None:
+    fitted = search(Priced(), {"quality": stats.uniform(0, 1)}, n_iter=12, **sizes).fit(X, y)
+    assert min(fitted.cv_results_["train_size"]) == 0.2
+    assert {candidate.train_size for candidate in fitted.frontier_} == {1.0}
+    for alpha in (0.0, 0.5, 1.0, 100.0):
+        fitted.select(tw.Tradeoff(alpha, reference=10.0))
+        assert fitted.best_index_ in [candidate.index for candidate in fitted.frontier_]
+
+
 def test_another_goal_selects_from_the_last_stage_too() -> None:
     options: dict[str, Any] = {"stages": [0.25, 1.0], "n_iter": 8, "goal": tw.Tradeoff(0.3)}
     fitted = search(Learner(), {"quality": stats.uniform(0, 1)}, **options).fit(X, y)

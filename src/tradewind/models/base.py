@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from tradewind.models.saving import Saved
+from tradewind.space import Parameter, TrainSize
 
 
 class Model(Saved, BaseEstimator):  # type: ignore[misc]
-    """An estimator that can be saved, and set to a configuration of its space."""
-
-    def set_params(self, **params: Any) -> Self:
-        """As in scikit-learn, but that `train_size`, which a space may have, is left out: a model
-        is not set to that, it gets so many rows. So a trial's parameters can be given as they are.
-        """
-        params.pop("train_size", None)
-        super().set_params(**params)
-        return self
+    """An estimator that can be saved."""
 
 
 class TextClassifier(ClassifierMixin, Model):  # type: ignore[misc]
@@ -29,3 +23,11 @@ class TextClassifier(ClassifierMixin, Model):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
         return tags
+
+
+def with_sizes(
+    parameters: Mapping[str, Parameter], train_sizes: Iterable[float] | None
+) -> dict[str, Parameter]:
+    """The parameters of a space, and the size of the training set where there are several."""
+    size = {} if train_sizes is None else {"train_size": TrainSize(list(train_sizes))}
+    return {**parameters, **size}

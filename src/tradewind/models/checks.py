@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tradewind.models.text import texts_of
 from tradewind.models.vectors import WordVectors
-from tradewind.subsets import Rows
+from tradewind.targets import Rows
 
 
 def whole(name: str, value: Any, low: int, high: int | None = None) -> int:

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tradewind.errors import DataError
+from tradewind.errors import DataError, DataMissing
 from tradewind.models.files import CHUNK, FOLDER, arrays, columns, data_folder, lines, opened
 
 Location: TypeAlias = str | os.PathLike[str]
@@ -272,7 +272,7 @@ def load_letor(
     features (documents, features), relevance and query ids. Rows of a query stand together."""
     path = Path(path)
     if not path.exists():
-        raise DataError(f"there is no file {path}")
+        raise DataMissing(f"there is no file {path}")
     try:
         X, relevance, queries = _svmlight(path)
     except (OverflowError, ValueError) as error:
@@ -365,7 +365,7 @@ def _needed(kind: str, folder: Path, name: str) -> Path:
     return file
 
 
-def _missing(kind: str, folder: Path, names: Iterable[str]) -> DataError:
-    return DataError(
+def _missing(kind: str, folder: Path, names: Iterable[str]) -> DataMissing:
+    return DataMissing(
         f"{folder} has no {' or '.join(names)}, gzipped or not; the data are at {_SOURCES[kind]}"
     )

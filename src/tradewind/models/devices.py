@@ -22,7 +22,10 @@ def chosen(device: str) -> str:
     if meant.type not in ("cpu", "cuda"):
         raise ValueError(f'device must be "auto", "cpu", "cuda" or "cuda:1", …, but got {device!r}')
     if meant.type == "cuda" and (meant.index or 0) >= (there := torch.cuda.device_count()):
-        raise ValueError(f"device is {device!r}, but PyTorch sees {there or 'no'} GPUs here")
+        raise ValueError(
+            f"device is {device!r}, but PyTorch sees {there or 'no'} GPUs here; "
+            'set_params(device="auto") takes what there is'
+        )
     return device
 
 

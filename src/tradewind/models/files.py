@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tradewind.errors import DataError
+from tradewind.errors import DataError, DataMissing
 
 FOLDER = "TRADEWIND_DATA"  # the environment variable that names the folder of all data
 CHUNK = 1 << 22
@@ -41,6 +41,8 @@ def opened(path: Path) -> Iterator[BinaryIO]:
                     yield io.BufferedReader(unpacked, CHUNK)
             else:
                 yield file
+    except FileNotFoundError:
+        raise DataMissing(f"there is no file {path}") from None
     except IsADirectoryError:
         raise DataError(f"{path} is a folder, not a file") from None
     except EOFError:

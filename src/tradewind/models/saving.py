@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tradewind.errors import DataError
+from tradewind.errors import DataError, DataMissing
 from tradewind.models.files import arrays as arrays_in
 from tradewind.models.vectors import WordVectors
 
@@ -32,6 +32,8 @@ class Saved:
         }
         arrays[_DOCUMENT] = np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
         path = Path(path)
+        if not path.parent.is_dir():
+            raise DataMissing(f"there is no folder {path.parent}")
         aside = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             with open(aside, "wb") as file:

@@ -18,10 +18,10 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from tradewind.models.base import TextClassifier
+from tradewind.models.base import TextClassifier, with_sizes
 from tradewind.models.checks import flag, labelled, one_of, positive, seed_of, whole
 from tradewind.models.text import texts_of, tokenize
-from tradewind.space import Categorical, Float, Parameter, Space, TrainSize
+from tradewind.space import Categorical, Float, Parameter, Space
 from tradewind.space.parameters import DEFAULT_SIZES
 from tradewind.types import Array
 
@@ -99,9 +99,9 @@ class UnigramSVM(TextClassifier):
             "penalty": Categorical(["l2", "l1"]),
             "loss": Categorical(["squared_hinge", "hinge"]),
         }
-        if train_sizes is not None:
-            parameters["train_size"] = TrainSize(list(train_sizes))
-        return Space(parameters, forbid=[{"penalty": "l1", "loss": "hinge"}])
+        return Space(
+            with_sizes(parameters, train_sizes), forbid=[{"penalty": "l1", "loss": "hinge"}]
+        )
 
     # ---- learning ----
 

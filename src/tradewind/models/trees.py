@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from tradewind.models.base import Model
+from tradewind.models.base import Model, with_sizes
 from tradewind.models.checks import positive, seed_of, whole
 from tradewind.models.ranking import precision_at_1, query_ids
-from tradewind.space import Float, Int, Parameter, Space, TrainSize
+from tradewind.space import Float, Int, Parameter, Space
 from tradewind.types import Array
 
 _MOST_RELEVANT = 30  # LightGBM's gains, 2**relevance − 1, end there
@@ -32,7 +32,7 @@ class TreeRanker(Model):
 
     >>> def objective(trial):
     ...     rows = trial.subset(y, groups=qid)
-    ...     model = TreeRanker().set_params(**trial.params).fit(X[rows], y[rows], qid[rows])
+    ...     model = TreeRanker().set_params(**trial.settings).fit(X[rows], y[rows], qid[rows])
     ...     return {"value": model.score(X_valid, y_valid, qid_valid), "cost": model.fit_seconds_}
 
     Parameters
@@ -86,9 +86,7 @@ class TreeRanker(Model):
             "feature_fraction": Float(0.2, 1.0),
             "bagging_fraction": Float(0.2, 1.0),
         }
-        if train_sizes is not None:
-            parameters["train_size"] = TrainSize(list(train_sizes))
-        return Space(parameters)
+        return Space(with_sizes(parameters, train_sizes))
 
     # ---- learning ----
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tradewind.errors import DataMissing
 from tradewind.models.files import data_folder
 from tradewind.models.text import Tokens
 from tradewind.models.vectorfiles import Table, first_not_finite, read_rows
@@ -136,7 +137,7 @@ def _found(path: Path) -> Path:
     for each in tried:
         if each.exists():
             return each
-    raise FileNotFoundError(f"no word vectors at {' or '.join(map(str, tried))}: {_SOURCES}")
+    raise DataMissing(f"no word vectors at {' or '.join(map(str, tried))}: {_SOURCES}")
 
 
 def random_vectors(words: Sequence[str], dimensions: int, *, spread: float, seed: int) -> Table:

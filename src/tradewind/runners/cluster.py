@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 
 from tradewind.runners.load import Load
 from tradewind.runners.run import Objective, Run
-from tradewind.runners.runner import Done, Result, Stopped, TrialLimits
+from tradewind.runners.runner import OUT_OF_TIME, Done, Result, Stopped, TrialLimits
 from tradewind.runners.slot import evaluate_apart
 from tradewind.runners.worker import packed
 from tradewind.types import Trial, Usage
@@ -64,7 +64,7 @@ class Account(Generic[Key, Handle]):
         return [out.handle for out in self._out.values()]
 
     def add(self, key: Key, trial: Trial, handle: Handle, within: float | None) -> None:
-        self._out[key] = _Out(trial, handle, deadline=end_of(within))
+        self._out[key] = _Out(trial, handle, deadline=_end_of(within))
         self._load.begin(key)
 
     def settle(self, key: Key, result: Result, usage: Usage | None = None) -> Handle:
@@ -81,7 +81,7 @@ class Account(Generic[Key, Handle]):
         """Whatever is past its deadline is back, as stopped."""
         now = time.monotonic()
         for key in [key for key, out in self._out.items() if out.deadline <= now]:
-            self._end(self.settle(key, Stopped("it was not done in the time that was left")))
+            self._end(self.settle(key, OUT_OF_TIME))
 
     def stop(self, numbers: Iterable[int], reason: str) -> None:
         named = set(numbers)
@@ -108,18 +108,25 @@ class Account(Generic[Key, Handle]):
 class ClusterWorkers(ABC, Generic[Key, Handle]):
     """What all clusters have in common: as many slots as there is room, trials kept in an account.
 
-    `_look()` sets `_room`, how many trials the cluster takes now, and `_looked`, when that was."""
+    `_look()` sets `_room`, how many trials the cluster takes now, and `_looked`, when that was.
+    `_hear()` settles the trials of which there is news, after waiting for it; `_check()` raises
+    where there will be none any more."""
 
     _account: Account[Key, Handle]
     _room: int
     _looked: float
 
-    def __init__(self, *, n_workers: int | None, synchronous: bool) -> None:
-        self._n_workers, self.synchronous = n_workers, synchronous
-        self.opened = self.now()
+    def __init__(self, *, n_workers: int | None, synchronous: bool, opened: float) -> None:
+        self._n_workers, self.synchronous, self.opened = n_workers, synchronous, opened
 
     @abstractmethod
     def _look(self) -> None: ...
+
+    @abstractmethod
+    def _hear(self, patience: float) -> None: ...
+
+    @abstractmethod
+    def _check(self) -> None: ...
 
     def _look_now_and_then(self) -> None:
         if time.monotonic() > self._looked + LOOK:
@@ -136,6 +143,17 @@ class ClusterWorkers(ABC, Generic[Key, Handle]):
     def free(self) -> int:
         return max(0, self.slots - len(self._account))
 
+    def wait(self, timeout: float | None = None) -> list[Done]:
+        end = _end_of(timeout)
+        while not (back := self._account.give()) and len(self._account):
+            self._check()
+            patience = self._account.patience(end)
+            self._hear(patience)
+            self._account.settle_late()
+            if not patience and self.now() >= end:
+                return self._account.give()
+        return back
+
     def stop(self, numbers: Iterable[int], reason: str) -> None:
         """They come back at once; on the cluster their processes end within a few seconds."""
         self._account.stop(numbers, reason)
@@ -144,7 +162,7 @@ class ClusterWorkers(ABC, Generic[Key, Handle]):
         return time.monotonic()
 
 
-def end_of(timeout: float | None) -> float:
+def _end_of(timeout: float | None) -> float:
     """When so many seconds will have passed, on the clock of this machine."""
     return math.inf if timeout is None else time.monotonic() + timeout
 

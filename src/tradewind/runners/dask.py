@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from tradewind.errors import WorkerError
-from tradewind.runners.cluster import Account, ClusterWorkers, Order, end_of
+from tradewind.runners.cluster import Account, ClusterWorkers, Order
 from tradewind.runners.resources import whole
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Done, Lost, Result, TrialLimits
@@ -53,17 +53,15 @@ class DaskRunner:
         self.resources, self.synchronous = dict(resources or {}), synchronous
 
     def open(self, objective: Objective, limits: TrialLimits) -> DaskWorkers:
-        began = time.monotonic()
+        opened = time.monotonic()
         gpu = any("gpu" in name.lower() for name in self.resources)
         order = Order(packed(objective), limits, gpu=gpu)
-        client, opened = self._connected()
+        client, own = self._connected()
         try:
-            workers = DaskWorkers(self, client, order, opened)
+            return DaskWorkers(self, client, order, own=own, opened=opened)
         except BaseException:
-            _close(opened)
+            _close(own)
             raise
-        workers.opened = began
-        return workers
 
     def _connected(self) -> tuple[Any, list[Any]]:
         """The client, and what has to be closed afterwards."""
@@ -96,11 +94,13 @@ class DaskRunner:
 
 
 class DaskWorkers(ClusterWorkers[str, Any]):
-    """A Dask cluster at work."""
+    """A Dask cluster at work; `own` are the things that have to be closed with it."""
 
-    def __init__(self, runner: DaskRunner, client: Any, order: Order, opened: list[Any]) -> None:
-        super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous)
-        self._client, self._opened = client, opened
+    def __init__(
+        self, runner: DaskRunner, client: Any, order: Order, *, own: list[Any], opened: float
+    ) -> None:
+        super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous, opened=opened)
+        self._client, self._own = client, own
         self._resources = runner.resources
         self._address = str(client.scheduler.address)
         self._news: SimpleQueue[tuple[str, str | None]] = SimpleQueue()
@@ -152,28 +152,14 @@ class DaskWorkers(ClusterWorkers[str, Any]):
         self._account.add(key, trial, future, within)
         future.add_done_callback(lambda future: self._news.put((key, None)))
 
-    def wait(self, timeout: float | None = None) -> list[Done]:
-        end = end_of(timeout)
-        while not (back := self._account.give()) and len(self._account):
-            self._check()
-            patience = self._account.patience(end)
-            self._read(patience)
-            self._account.settle_late()
-            self._look_now_and_then()
-            if not patience and time.monotonic() >= end:
-                return self._account.give()
-        return back
-
-    def _read(self, patience: float) -> None:
-        """Take the news that there are, after waiting for the first."""
-        try:
+    def _hear(self, patience: float) -> None:
+        with suppress(Empty):
             key, worker = self._news.get(timeout=patience)
             while True:
                 if key in self._account:
                     self._heard(key, worker)
                 key, worker = self._news.get_nowait()
-        except Empty:
-            return
+        self._look_now_and_then()
 
     def _heard(self, key: str, worker: str | None) -> None:
         if worker is None:
@@ -237,7 +223,7 @@ class DaskWorkers(ClusterWorkers[str, Any]):
             with suppress(OSError, RuntimeError, ValueError):  # workers may go meanwhile
                 self._client.unsubscribe_topic(self._name)
                 self._client.unregister_worker_plugin(self._name)
-        _close(self._opened)
+        _close(self._own)
 
 
 def _distributed() -> Any:
@@ -261,7 +247,7 @@ def _room(worker: Mapping[str, Any], resources: Mapping[str, float]) -> int:
     return int(min([worker["nthreads"], *(has.get(r, 0) / n for r, n in resources.items() if n)]))
 
 
-def _close(opened: Iterable[Any]) -> None:
-    for thing in opened:
+def _close(things: Iterable[Any]) -> None:
+    for thing in things:
         with suppress(OSError, RuntimeError, TimeoutError):  # it may have gone before us
             thing.close()

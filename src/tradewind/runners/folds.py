@@ -17,7 +17,8 @@ import numpy as np
 from tradewind.errors import OutcomeError
 from tradewind.racing import ERROR, behind, projected
 from tradewind.runners.reading import finite, mean, shown
-from tradewind.subsets import Rows, subset, take
+from tradewind.subsets import subset, take
+from tradewind.targets import Rows, classes_of
 from tradewind.types import Trial
 
 
@@ -175,18 +176,13 @@ def _folded(X: Any, y: Any, cv: int, groups: Any, seed: int) -> Iterator[Any]:
 
 
 def _classes(y: Any, cv: int) -> Rows | None:
-    """The classes of y, numbered: names or whole numbers, with a row in each fold in the mean. As
-    scikit-learn decides for classifiers, except that whole numbers can be measurements."""
+    """The classes of y, as for subsets, where each has a row in each fold in the mean."""
     try:
-        column = np.asarray(y)
-        if column.ndim == 2 and column.shape[1] == 1:
-            column = column[:, 0]
-        if column.ndim != 1 or (column.dtype.kind == "f" and np.any(column != np.round(column))):
-            return None
-        names, numbers = np.unique(column, return_inverse=True)
-    except (TypeError, ValueError):  # of several lengths, or of several types
+        classes = None if y is None else classes_of(y)
+    except (TypeError, ValueError):  # no column that anyone can read
         return None
-    return numbers if len(names) * cv <= len(column) else None
+    several = classes is not None and 1 < classes.max() + 1 <= len(classes) // cv
+    return classes if several else None
 
 
 def _settled(cv: Any, seed: int) -> Any:

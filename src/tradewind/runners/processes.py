@@ -10,8 +10,7 @@ import math
 import os
 import time
 import uuid
-import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -21,6 +20,7 @@ from tradewind.runners.guard import Guard
 from tradewind.runners.load import Load
 from tradewind.runners.resources import (
     VISIBLE,
+    gpus_there,
     usable_cores,
     visible_devices,
     whole,
@@ -31,6 +31,7 @@ from tradewind.runners.runner import Done, TrialLimits
 from tradewind.runners.slot import Slot, gather, pause, shut
 from tradewind.runners.worker import packed
 from tradewind.types import Trial
+from tradewind.warn import warn
 
 _POSIX = os.name == "posix"
 _STARTS = 3  # worker processes that may die in a row while they start, for each slot
@@ -93,41 +94,39 @@ class ProcessRunner:
         opened = time.monotonic()
         devices: list[str] | None = None
         if isinstance(self.gpus, tuple):
-            devices = visible_devices(self.gpus, os.environ)
+            devices = visible_devices(self.gpus, os.environ, there=gpus_there())
         cores = usable_cores()
         n = self.n_workers or (cores if devices is None else self._places)
         blob = packed(objective)
         _warn_of_contention(n, cores, len(devices) if devices else n)
-        workers = ProcessWorkers(self, blob, limits, devices, n, share=max(1, cores // n))
-        workers.opened = opened
-        return workers
+        # devices in turn, so that fewer workers than places spread over all of them
+        places = [devices[i % len(devices)] if devices else None for i in range(n)]
+        share = max(1, cores // n)
+        return ProcessWorkers(self, blob, limits, places, share=share, opened=opened)
 
 
 class ProcessWorkers:
-    """The processes at work."""
+    """The processes at work, one for each of `places`: the devices that they have, if any."""
 
     def __init__(
         self,
         runner: ProcessRunner,
         blob: bytes,
         limits: TrialLimits,
-        devices: list[str] | None,
-        n: int,
+        places: Sequence[str | None],
         *,
         share: int,
+        opened: float,
     ) -> None:
-        self.synchronous = runner.synchronous
+        self.synchronous, self.opened = runner.synchronous, opened
         self._limits = limits
-        self.opened = self.now()
         self._blob = stored(blob)
         self._mark = uuid.uuid4().hex
         self._load = Load()
         environment = with_threads(os.environ, share)
-        self._slots: list[Slot] = []
-        for i in range(n):
-            # devices in turn, so that fewer workers than places spread over all of them
-            device = None if devices is None else devices[i % len(devices)]
-            self._slots.append(self._slot(i, device, environment, runner.grace))
+        self._slots = [
+            self._slot(i, device, environment, runner.grace) for i, device in enumerate(places)
+        ]
         self._guard = Guard(self._mark)
         self._closed = False
         try:
@@ -225,9 +224,7 @@ def _warn_of_contention(n: int, cores: int, devices: int) -> None:
     if n > devices:
         shared.append(f"{n} workers share {devices} GPU{'s' * (devices > 1)}")
     if shared:
-        warnings.warn(
+        warn(
             f"{' and '.join(shared)}: trials slow each other down, and so their costs are higher "
-            "than those of trials alone",
-            UserWarning,
-            stacklevel=4,  # the caller of `optimize`
+            "than those of trials alone"
         )

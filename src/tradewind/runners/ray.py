@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradewind.errors import WorkerError
-from tradewind.runners.cluster import Account, ClusterWorkers, Order, end_of
+from tradewind.runners.cluster import Account, ClusterWorkers, Order
 from tradewind.runners.ray_resources import needs, options, room
 from tradewind.runners.resources import whole
 from tradewind.runners.run import Failure, Objective
@@ -66,13 +66,11 @@ class RayRunner:
         if not connected:
             self._connect(ray)
         try:
-            workers = RayWorkers(self, ray, order, disconnect=not connected)
+            return RayWorkers(self, ray, order, disconnect=not connected, opened=opened)
         except BaseException:
             if not connected:
                 ray.shutdown()
             raise
-        workers.opened = opened
-        return workers
 
     def _connect(self, ray: Any) -> None:
         quiet = {"log_to_driver": self.log_to_driver, "logging_level": logging.ERROR}
@@ -104,8 +102,10 @@ class RayWorkers(ClusterWorkers[Any, _Call]):
     (Check failed: "Tried to complete task that was not pending"); an actor can be asked to stop.
     """
 
-    def __init__(self, runner: RayRunner, ray: Any, order: Order, *, disconnect: bool) -> None:
-        super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous)
+    def __init__(
+        self, runner: RayRunner, ray: Any, order: Order, *, disconnect: bool, opened: float
+    ) -> None:
+        super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous, opened=opened)
         self._ray, self._disconnect = ray, disconnect
         self._needed = runner.resources
         self._account: Account[Any, _Call] = Account(self._end, device=order.device)
@@ -138,21 +138,13 @@ class RayWorkers(ClusterWorkers[Any, _Call]):
     def _unfinished(self) -> list[_Call]:
         return [*self._ending.values(), *self._account.handles()]
 
-    def wait(self, timeout: float | None = None) -> list[Done]:
-        end = end_of(timeout)
-        while not (back := self._account.give()) and len(self._account):
-            self._check()
-            patience = self._account.patience(end)
-            references = [*self._account.keys(), *self._ending]
-            if self._ray.wait(references, timeout=patience)[0]:
-                ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
-                for reference in ready:
-                    self._ended(reference)
-            self._account.settle_late()
-            self._retire()
-            if not patience and time.monotonic() >= end:
-                return self._account.give()
-        return back
+    def _hear(self, patience: float) -> None:
+        references = [*self._account.keys(), *self._ending]
+        if self._ray.wait(references, timeout=patience)[0]:
+            ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
+            for reference in ready:
+                self._ended(reference)
+        self._retire()
 
     def _ended(self, reference: Any) -> None:
         stopped = self._ending.pop(reference, None)

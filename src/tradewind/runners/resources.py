@@ -19,6 +19,8 @@ _THREADS = (
     "LOKY_MAX_CPU_COUNT",
 )
 _CGROUP = Path("/sys/fs/cgroup")
+_ROOT = Path("/")
+_UNCOUNTED = ("dev/dxg", "dev/kfd", "dev/nvgpu", "dev/nvhost-gpu")  # of WSL, AMD's and Jetsons
 
 
 def usable_cores() -> int:
@@ -65,8 +67,27 @@ def whole(name: str, given: Any, *, least: int) -> int:
     return number
 
 
-def visible_devices(gpus: Sequence[int | str], environment: Mapping[str, str]) -> list[str]:
-    """The devices as CUDA calls them. Integers count those that the driver may see itself."""
+def gpus_there() -> int | None:
+    """How many GPUs there are at most; None where that cannot be found out."""
+    return _gpus(_ROOT)
+
+
+def _gpus(root: Path) -> int | None:
+    """By what NVIDIA's driver shows. A container may show the files of one folder only, and those
+    of /dev may come with the first use of a GPU: the more count."""
+    if any((root / kind).exists() for kind in _UNCOUNTED):
+        return None
+    driver = root / "proc/driver/nvidia"
+    nodes = sum(node.name.removeprefix("nvidia").isdecimal() for node in root.glob("dev/nvidia*"))
+    parts = sum(1 for _ in driver.glob("capabilities/gpu*/mig/gi*/ci*"))  # of GPUs that are divided
+    return max(nodes, sum(1 for _ in driver.glob("gpus/*"))) + parts
+
+
+def visible_devices(
+    gpus: Sequence[int | str], environment: Mapping[str, str], *, there: int | None
+) -> list[str]:
+    """The devices as CUDA calls them. Integers count those that the driver may see itself.
+    `there` is how many the machine has, if that is known."""
     listed = environment.get(VISIBLE)
     if listed is None:
         devices = [str(gpu) for gpu in gpus]
@@ -81,6 +102,13 @@ def visible_devices(gpus: Sequence[int | str], environment: Mapping[str, str]) -
                 f"{len(seen)}, but got {beyond[0]}"
             )
         devices = [seen[gpu] if isinstance(gpu, int) else gpu for gpu in gpus]
+    if there is not None:
+        missing = [d for d in devices if (int(d) >= there if d.isdecimal() else not there)]
+        if missing:
+            raise ValueError(
+                "gpus must be devices that are there, counted from 0, but got "
+                f"{missing[0]} and there {'is' if there == 1 else 'are'} {there or 'none'}"
+            )
     if len(set(devices)) < len(devices):
         raise ValueError(f"gpus must be distinct, but they are {', '.join(devices)}")
     return devices

@@ -15,7 +15,8 @@ from tradewind.errors import OutcomeError
 from tradewind.racing import ERROR
 from tradewind.runners.folds import Folds
 from tradewind.runners.reading import finite, mean, shown
-from tradewind.subsets import Rows, subset
+from tradewind.subsets import subset
+from tradewind.targets import Rows
 from tradewind.types import Config, Outcome, Trial, Usage
 
 Objective: TypeAlias = Callable[["Run"], Any]
@@ -36,6 +37,7 @@ class Run:
     def __init__(self, trial: Trial, device: str = "cpu") -> None:
         self.device = device
         self.params: Config = Params(trial.params)
+        self.settings: Config = Params(trial.settings)
         self.number = trial.number
         self.seed = trial.seed
         self.train_size = trial.train_size
@@ -100,11 +102,22 @@ class Run:
 
 @dataclass(frozen=True)
 class Failure:
-    """An evaluation that gave no outcome. `raised` is the exception, where there was one."""
+    """An evaluation that gave no outcome, and the `seconds` that it took, whatever the unit of
+    costs is. `raised` is the exception, where there was one."""
 
     error: str
-    cost: float | None = None
+    seconds: float | None = None
     raised: BaseException | None = None
+
+
+def cause(error: str) -> str:
+    """The line of a traceback that names the exception, or the first line of any other text."""
+    lines = error.strip().splitlines() or [""]
+    if not lines[0].startswith("Traceback"):
+        return lines[0]
+    last = max((i for i, line in enumerate(lines) if line.startswith('  File "')), default=0)
+    behind = (line for line in lines[last + 1 :] if not line.startswith("  "))
+    return next(behind, lines[-1])
 
 
 def evaluate(objective: Objective, trial: Trial, device: str = "cpu") -> Outcome | Failure:
@@ -119,13 +132,13 @@ def evaluate(objective: Objective, trial: Trial, device: str = "cpu") -> Outcome
         answer = objective(run)
     except BaseException as error:  # recorded as a failed trial; the loop decides whether to go on
         return Failure(traceback.format_exc(), spent(), error)
-    cost = spent()
+    seconds = spent()
     try:
-        return outcome(answer, default_cost=cost, reported=run._folds)
+        return outcome(answer, default_cost=seconds, reported=run._folds)
     except OutcomeError as error:
-        return Failure(f"the objective's answer cannot be used: {error}", cost)
+        return Failure(f"the objective's answer cannot be used: {error}", seconds)
     except Exception:  # the answer is an object of the user's, and reading it may run their code
-        return Failure(traceback.format_exc(), cost)
+        return Failure(traceback.format_exc(), seconds)
 
 
 def measured(

@@ -30,6 +30,14 @@ class Stopped:
 
 Result: TypeAlias = Outcome | Failure | Lost | Stopped
 
+TOO_LATE = Stopped("there was no time left to begin")
+OUT_OF_TIME = Stopped("it was not done in the time that was left")
+
+
+def overtime(limit: float) -> str:
+    """What is said of a trial that took longer than any may."""
+    return f"a trial may take {limit:g} seconds, and this one took longer"
+
 
 @dataclass(frozen=True)
 class Done:

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from types import FrameType
 
 from tradewind.runners.run import Failure, Objective, Run, measured
-from tradewind.runners.runner import Done, Stopped, TrialLimits
+from tradewind.runners.runner import (
+    OUT_OF_TIME,
+    TOO_LATE,
+    Done,
+    Stopped,
+    TrialLimits,
+    overtime,
+)
 from tradewind.types import Trial
 
 _AGAIN = 1.0  # seconds after which an objective that swallowed the interruption gets it again
@@ -60,7 +67,7 @@ class SerialWorkers:
         trial, deadline = self._waiting.pop(0)
         left = None if deadline is None else deadline - self.now()
         if left is not None and left <= 0.0:
-            return [Done(trial, Stopped("there was no time left to begin"))]
+            return [Done(trial, TOO_LATE)]
         return [self._evaluated(trial, left)]
 
     def _evaluated(self, trial: Trial, left: float | None) -> Done:
@@ -69,11 +76,12 @@ class SerialWorkers:
         result, usage = measured(alarm.call, trial)
         if not alarm.rung:
             return Done(trial, result, usage)
-        if left is not None and left == min(limits):
-            return Done(trial, Stopped("it was not done in the time that was left"), usage)
-        where = f"\n{result.error}" if isinstance(result, Failure) else ""
-        error = f"a trial may take {self._timeout:g} seconds, and this one took longer{where}"
-        return Done(trial, Failure(error, result.cost), usage)
+        if self._timeout is None or left == min(limits):
+            return Done(trial, OUT_OF_TIME, usage)
+        error = overtime(self._timeout)
+        if isinstance(result, Failure):
+            return Done(trial, Failure(f"{error}\n{result.error}", result.seconds), usage)
+        return Done(trial, Failure(error, usage.wall), usage)  # its outcome came too late
 
     def stop(self, numbers: Iterable[int], reason: str) -> None:
         """Only what has not begun: the caller cannot be here while a trial runs."""

@@ -14,7 +14,16 @@ from typing import TypeAlias
 
 from tradewind.runners.resources import whole
 from tradewind.runners.run import Failure, Objective, Run, evaluate
-from tradewind.runners.runner import Done, Lost, Result, Stopped, TrialLimits
+from tradewind.runners.runner import (
+    OUT_OF_TIME,
+    TOO_LATE,
+    Done,
+    Lost,
+    Result,
+    Stopped,
+    TrialLimits,
+    overtime,
+)
 from tradewind.types import Outcome, Trial, Usage
 
 Mishap: TypeAlias = str | Failure | Lost | Stopped
@@ -142,7 +151,7 @@ class SimulatedWorkers:
 
     def _start(self) -> None:
         late = [w for w in self._waiting if w.deadline <= self._clock]
-        self._take(late, Stopped("there was no time left to begin"))
+        self._take(late, TOO_LATE)
         while self._waiting and len(self._running) < self.slots:
             entry = self._waiting.pop(0)
             seconds, result = self._scripted(entry.trial, entry.deadline - self._clock)
@@ -165,12 +174,13 @@ class SimulatedWorkers:
                     )
                 answer, seconds = what, after
         if self._timeout is not None and seconds > self._timeout:
-            error = f"a trial may take {self._timeout:g} seconds, and this one took longer"
-            answer, seconds = Failure(error), self._timeout
+            answer, seconds = Failure(overtime(self._timeout)), self._timeout
         if seconds > left:
-            answer, seconds = Stopped("it was not done in the time that was left"), left
-        if isinstance(answer, (Outcome, Failure)) and answer.cost is None:
+            answer, seconds = OUT_OF_TIME, left
+        if isinstance(answer, Outcome) and answer.cost is None:
             answer = replace(answer, cost=seconds)
+        if isinstance(answer, Failure) and answer.seconds is None:
+            answer = replace(answer, seconds=seconds)
         return seconds, answer
 
     def _answer(self, trial: Trial) -> tuple[Outcome | Failure, float]:
@@ -184,16 +194,20 @@ class SimulatedWorkers:
             return answer
 
         result = evaluate(recorded, trial)
-        if isinstance(result, Failure) or not reported:
+        if isinstance(result, Failure):
+            result = replace(result, seconds=None)
+        elif not reported:
             result = replace(result, cost=None)
         if self._duration is not None:
             return result, _checked("a duration", self._duration(trial))
-        if isinstance(result, Outcome) and result.cost is None:
+        if isinstance(result, Failure):
+            return result, 0.0
+        if result.cost is None:
             raise ValueError(
                 "a simulated trial needs a duration, but the objective reported no cost: "
                 'return {"value": ..., "cost": ...}, or give the runner a duration'
             )
-        return result, result.cost or 0.0
+        return result, result.cost
 
 
 def _checked(what: str, seconds: float) -> float:

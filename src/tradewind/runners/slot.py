@@ -24,7 +24,15 @@ from tradewind.errors import WorkerError
 from tradewind.runners.child import Child, Launch, stored
 from tradewind.runners.guard import Guard
 from tradewind.runners.run import Failure
-from tradewind.runners.runner import Done, Lost, Result, Stopped, TrialLimits
+from tradewind.runners.runner import (
+    OUT_OF_TIME,
+    Done,
+    Lost,
+    Result,
+    Stopped,
+    TrialLimits,
+    overtime,
+)
 from tradewind.runners.worker import Answer, Begun, Loaded
 from tradewind.types import Outcome, Trial, Usage
 
@@ -166,12 +174,11 @@ class Slot:
         if task.stopped is not None:
             return Stopped(task.stopped)
         if now >= task.deadline:
-            return Stopped("it was not done in the time that was left")
+            return OUT_OF_TIME
         if task.begun is None:
             return None
         if limits.timeout is not None and elapsed > limits.timeout:
-            text = f"a trial may take {limits.timeout:g} seconds, and this one took longer"
-            return Failure(text, elapsed)
+            return Failure(overtime(limits.timeout), elapsed)
         if limits.memory is not None and now >= task.look:
             taken = child.over(limits.memory)
             spent = time.monotonic() - now

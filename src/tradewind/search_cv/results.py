@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from sklearn.exceptions import FitFailedWarning
 
 from tradewind.search_cv.evaluation import Fit
 from tradewind.types import Array
+from tradewind.warn import warn
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,7 @@ def _warn_of_gaps(part: str, rows: Sequence[Row], means: Array) -> None:
     n = max(len(row.fits) for row in rows)
     whole = [len(row.fits) == n for row in rows]
     if not np.isfinite(means[whole]).all():
-        message = f"One or more of the {part} scores are non-finite: {means}"
-        warnings.warn(message, UserWarning, stacklevel=4)
+        warn(f"One or more of the {part} scores are non-finite: {means}")
 
 
 def report_failures(rows: Sequence[Row], error_score: float) -> None:
@@ -124,18 +123,15 @@ def report_failures(rows: Sequence[Row], error_score: float) -> None:
             f"Below are more details about the failures:\n{details}"
         )
     if failed:
-        warnings.warn(
+        warn(
             f"\n{failed} fits failed out of a total of {len(fits)}.\nThe score on these train-test "
             f"partitions for these parameters will be set to {error_score}.\nIf these failures are "
             "not expected, you can try to debug them by setting error_score='raise'.\n\n"
             f"Below are more details about the failures:\n{details}",
             FitFailedWarning,
-            stacklevel=4,
         )
     for text, n in Counter(fit.unscored for fit in fits if fit.unscored is not None).items():
-        warnings.warn(
+        warn(
             f"Scoring failed {n} times. The score on such a train-test partition for these "
-            f"parameters will be set to {error_score}. Details:\n{text}",
-            UserWarning,
-            stacklevel=4,
+            f"parameters will be set to {error_score}. Details:\n{text}"
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sklearn.metrics import check_scoring
+
+from tradewind.warn import warn
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,9 @@ class Scoring:
         for name, does in takes.items():
             if does is False:
                 named = f"{name}={several[name]}" if name else several[name]
-                warnings.warn(
+                warn(
                     f"The scoring {named} does not support sample_weight, which may lead to "
-                    "statistically incorrect results when fitting with sample_weight.",
-                    UserWarning,
-                    stacklevel=4,
+                    "statistically incorrect results when fitting with sample_weight."
                 )
         return any(takes.values())
 

@@ -84,7 +84,9 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
     Attributes
     ----------
     study_ : the `Study`. Its trials are the candidates, their values the mean test scores.
-    frontier_ : the efficient candidates, cheapest first: whatever is cheaper is worse.
+    frontier_ : the efficient ones of the candidates that may be best, cheapest first: whatever is
+        cheaper is worse. With `stages`, and under `Quality` with `train_sizes`, these are the
+        candidates with most data.
     best_train_size_, best_rows_ : the fraction of the rows that the best estimator was trained
         with, and which they are (None for all).
     cv_results_, best_index_, best_params_, best_score_, best_estimator_, refit_time_, n_splits_,
@@ -329,10 +331,8 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         if not any(trial.finished for trial in study.trials):  # the first, unless it fails, too
             first = next(trial for trial in study.trials if trial.number in self._index)
             return first, first.train_size
-        if goal is not None:
-            trial = study.best_for(goal)
-            return trial, trial.train_size
-        return study.best, refit_size(study, study.best)
+        trial = study.best if goal is None else study.best_for(goal)
+        return trial, refit_size(study, trial)
 
     def _fit_best(self, data: Data) -> None:
         model = configured(self.estimator, self.best_params_)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import suppress
 from typing import Any
 
@@ -14,6 +13,7 @@ from tradewind.search_cv.workers import workers
 from tradewind.strategies.fidelity import MultiFidelity
 from tradewind.study import Study
 from tradewind.types import State, Trial
+from tradewind.warn import warn
 
 ENDED = (State.FINISHED, State.FAILED)
 
@@ -30,6 +30,8 @@ def evaluated(search: Any, study: Study, objective: Objective) -> dict[int, list
     if search.verbose > 0:
         total = "" if n is None else f" of {n} candidates, totalling {n * n_splits} fits"
         print(f"Fitting {n_splits} folds for each{total or ' candidate'}")
+    ended: list[Trial] = []
+    callbacks = [lambda _, trial: ended.append(trial), *([_show] if search.verbose > 1 else [])]
     with workers(objective, fits, search.n_jobs, n) as (run, runner):
 
         def optimize(n_trials: int | None) -> None:
@@ -40,7 +42,7 @@ def evaluated(search: Any, study: Study, objective: Objective) -> dict[int, list
                 max_cost=None if search.max_cost is None else search.max_cost / n_splits,
                 runner=runner,
                 catch=CandidateFailed,
-                callbacks=[_show] if search.verbose > 1 else [],
+                callbacks=callbacks,
                 show_progress=None if search.verbose == 1 else False,
             )
 
@@ -49,8 +51,9 @@ def evaluated(search: Any, study: Study, objective: Objective) -> dict[int, list
             optimize(n)
         else:
             optimize(n - 1)
-            _enqueue_recommended(study)
-            optimize(1)
+            if len(ended) == n - 1:  # not if the user has ended it
+                _enqueue_recommended(study)
+                optimize(1)
     _give_up(search, study, fits, before, n_splits)
     return fits
 
@@ -62,11 +65,9 @@ def _candidates(search: Any, study: Study) -> int | None:
         return None if n_iter is None else int(n_iter)
     if n_iter is None or n_iter <= len(grid):
         return len(grid) if n_iter is None else int(n_iter)
-    warnings.warn(
+    warn(
         f"The total space of parameters {len(grid)} is smaller than n_iter={n_iter}. "
-        f"Running {len(grid)} iterations.",
-        UserWarning,
-        stacklevel=4,
+        f"Running {len(grid)} iterations."
     )
     return len(grid)
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tradewind.models.base import Model
+from tradewind.models.base import Model, with_sizes
 from tradewind.models.checks import (
     flag,
     or_none,
@@ -37,7 +37,7 @@ from tradewind.models.siamese.pools import Pools, matched
 from tradewind.models.siamese.training import Pairs, Settings, train
 from tradewind.models.text import Tokens, Vocabulary, texts_of, tokenize
 from tradewind.models.vectors import WordVectors, embedding
-from tradewind.space import Float, Int, Ordinal, Parameter, Space, TrainSize
+from tradewind.space import Float, Int, Ordinal, Parameter, Space
 from tradewind.space.parameters import DEFAULT_SIZES
 
 Encodings: TypeAlias = NDArray[np.float32]
@@ -131,9 +131,7 @@ class SiameseBiLSTM(Model):
             "batch_size": Ordinal([32, 64, 128, 256, 512]),
             "epochs": Int(2, 30, log=True),
         }
-        if train_sizes is not None:
-            parameters["train_size"] = TrainSize(list(train_sizes))
-        return Space(parameters)
+        return Space(with_sizes(parameters, train_sizes))
 
     # ---- learning ----
 

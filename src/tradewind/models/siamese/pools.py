@@ -25,10 +25,21 @@ def correct_texts(answers: Any, questions: int, what: str = "answers") -> list[l
     """The correct answers of each question, a text or several."""
     if isinstance(answers, (str, bytes)):
         raise ValueError(f"{what} must be a list, but got the single text {answers[:40]!r}")
-    lists = [[given] if isinstance(given, str) else texts_of(given) for given in answers]
+    lists = [_texts(given, what) for given in answers]
     _one_for_each(questions, len(lists), what)
     _none_empty(lists)
     return lists
+
+
+def _texts(given: Any, what: str) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    try:
+        return texts_of(given)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{what} must have a text or several for each question, but got {given!r:.60}"
+        ) from None
 
 
 def matched(questions: Any, answers: Any, candidates: Any) -> tuple[list[str], list[str], Rows]:

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from functools import lru_cache
 from numbers import Integral
 from typing import Any, Literal, Self, get_args
-from warnings import warn
 
 import numpy as np
 import torch
@@ -40,7 +39,9 @@ from tradewind.models.textcnn.space import natural, published
 from tradewind.models.textcnn.training import Array, Fold, Plan, Trained, train
 from tradewind.models.vectors import WordVectors, embedding
 from tradewind.space import Space
-from tradewind.subsets import Rows, subset
+from tradewind.subsets import subset
+from tradewind.targets import Rows
+from tradewind.warn import warn
 
 
 class TextCNN(TextClassifier):
@@ -48,7 +49,7 @@ class TextCNN(TextClassifier):
 
     Parameters
     ----------
-    vectors : pre-trained `WordVectors`; without any, vectors of `dimensions` are learned.
+    vectors : pre-trained `WordVectors`; without any, vectors of `dimensions` are drawn at random.
     channels : "static" vectors stay as they are, "nonstatic" ones are tuned, "multichannel" has
         both side by side, and each filter a part for each.
     filter_sizes, filters : how many words each kind of filter spans, and how many of it there are
@@ -338,7 +339,7 @@ class TextCNN(TextClassifier):
         self.n_iter_ = len(trained.history)
         if not math.isfinite(trained.history[trained.best_epoch - 1].loss):
             message = "the loss is not a finite number: try a smaller learning_rate"
-            warn(message, ConvergenceWarning, stacklevel=4)
+            warn(message, ConvergenceWarning)
 
     # ---- predicting ----
 

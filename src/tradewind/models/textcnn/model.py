@@ -33,7 +33,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, elu, embedding
 from torch.nn.functional import cross_entropy as softmax_cross_entropy
 
 from tradewind.models.text import PADDING, Tokens, Vocabulary
-from tradewind.subsets import Rows
+from tradewind.targets import Rows
 
 Channels: TypeAlias = Literal["static", "nonstatic", "multichannel"]
 Weights: TypeAlias = Mapping[str, Tensor]

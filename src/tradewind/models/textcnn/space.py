@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tradewind.models.base import with_sizes
 from tradewind.models.checks import whole
 from tradewind.models.textcnn.model import ACTIVATIONS
-from tradewind.space import Bool, Categorical, Float, Int, Parameter, Space, TrainSize, at_least
+from tradewind.space import Bool, Categorical, Float, Int, Parameter, Space, at_least
 
 _NUMBERED = re.compile(r"s|[kf]\d+")  # filter sizes k, how many of each f, and how many sizes s
 
@@ -32,9 +33,7 @@ def published(s: int | None, train_sizes: Iterable[float] | None) -> Space:
         when = {"s": at_least(i + 1)} if s is None and i else None
         parameters[f"k{i}"] = Int(1, 15, when=when)
         parameters[f"f{i}"] = Int(1, 100, when=when)
-    if train_sizes is not None:
-        parameters["train_size"] = TrainSize(list(train_sizes))
-    return Space(parameters)
+    return Space(with_sizes(parameters, train_sizes))
 
 
 def natural(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from tradewind.models.devices import clock, current, epochs, tensor_cores
 from tradewind.models.text import PADDING
 from tradewind.models.textcnn.model import Layout, Network, Texts, cross_entropy, decide
 from tradewind.models.textcnn.optimizers import DECAY, adadelta, adam
-from tradewind.subsets import Rows
+from tradewind.targets import Rows
 
 Array: TypeAlias = NDArray[np.float32]
 
