@@ -37,7 +37,6 @@ from tradewind.events import (
 from tradewind.log.memory import MemoryLog
 from tradewind.log.sqlite import SqliteStore
 from tradewind.record import Record
-from tradewind.runners.run import Failure
 from tradewind.strategies import Bayes, Design, RandomSearch, Strategy
 from tradewind.types import Outcome, State, Trial
 
@@ -301,7 +300,7 @@ class World:
                 case "finish":
                     driver.finish(number, Outcome(float(x), 1.0 + x))
                 case "fail":
-                    driver.fail(number, Failure("boom"), penalize=bool(x % 2))
+                    driver.fail(number, "boom", penalize=bool(x % 2))
                 case "abandon":
                     driver.abandon(number, "enough")
                 case "lose":
@@ -408,7 +407,7 @@ def test_a_study_in_a_file_that_many_wrote_is_whole(tmp_path: Path) -> None:
                     case 0:
                         driver.requeue(trial.number, "again")
                     case 1:
-                        driver.fail(trial.number, Failure("boom"))
+                        driver.fail(trial.number, "boom")
                     case 2:
                         driver.add({"x": i / 12, "k": 1}, Outcome(1.0))
                         driver.enqueue({})

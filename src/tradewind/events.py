@@ -1,6 +1,6 @@
 """What can happen to a study: the entries of its log.
 
-State is a fold over these (history.py). They hold plain data only (numbers, text, lists, mappings
+State is a fold over these (record.py). They hold plain data only (numbers, text, lists, mappings
 and the frozen values of types.py), so that every log can write them as JSON (log/codec.py).
 Times `at` are seconds since 1970 by the writer's clock: for people to read; nothing depends on it.
 """

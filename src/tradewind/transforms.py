@@ -1,7 +1,7 @@
-"""Units and scales, each with its inverse: the only place where units change.
+"""Units and scales: the only place where units change.
 
-A transform is a frozen value with `forward` and `inverse`; those that models use also carry a
-normal marginal back to natural units (`natural`).
+A transform is a frozen value. `forward` takes numbers to the scale of a model, `natural` carries
+a normal marginal back from there.
 """
 
 from __future__ import annotations

@@ -22,22 +22,22 @@ def test_a_model_can_be_set_to_any_configuration_of_its_space(name: str) -> None
     assert space.size_name == "train_size"
     for seed in range(20):
         study = tw.create_study(space, strategy=tw.recipes.random_search(), seed=seed)
-        params = study.ask().params
-        model = kind().set_params(**params)
+        settings = study.ask().settings
+        model = kind().set_params(**settings)
         for key, value in model.get_params().items():
-            assert value == params.get(key, value)
+            assert value == settings.get(key, value)
         assert clone(model).get_params().keys() == kind().get_params().keys()
     with pytest.raises(ValueError, match="Invalid parameter"):
         kind().set_params(nonsense=1)
 
 
-def test_an_objective_gives_the_parameters_of_a_trial_as_they_are() -> None:
+def test_an_objective_gives_the_settings_of_a_trial_as_they_are() -> None:
     texts = np.array(["fine film", "dull film", "fine acting", "dull story"] * 10)
     labels = np.array([1, 0, 1, 0] * 10)
 
     def objective(trial: Any) -> float:
         rows = trial.subset(labels)
-        model = models.UnigramSVM(random_state=0).set_params(**trial.params)
+        model = models.UnigramSVM(random_state=0).set_params(**trial.settings)
         return model.fit(texts[rows], labels[rows]).score(texts, labels)
 
     study = tw.create_study(models.UnigramSVM.space(), seed=0)

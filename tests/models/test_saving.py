@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 
-from tradewind.errors import DataError
+from tradewind.errors import DataError, DataMissing
 from tradewind.models.saving import Saved
 from tradewind.models.vectors import WordVectors
 
@@ -213,8 +213,9 @@ def test_a_disk_that_is_full_leaves_the_old_file(
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        Model().save(tmp_path / "missing" / "model.npz")
+    folder = tmp_path / "missing"
+    with pytest.raises(DataMissing, match=f"no folder {re.escape(str(folder))}$"):
+        Model().save(folder / "model.npz")
 
 
 # ---- files that are not models ----
@@ -244,8 +245,9 @@ def with_document(path: Path, document: Any) -> None:
 
 
 def test_a_missing_file_is_missing(path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=re.escape(str(path))):
+    with pytest.raises(FileNotFoundError, match=re.escape(str(path))) as caught:
         Model.load(path)
+    assert isinstance(caught.value, DataMissing)
 
 
 def test_a_folder_is_no_model(tmp_path: Path) -> None:

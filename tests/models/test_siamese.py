@@ -379,7 +379,7 @@ def test_a_batch_of_one_needs_negatives() -> None:
         ("a", ["x"], "a list of texts is needed"),
         (["a"], "x", "answers must be a list, but got the single text 'x'"),
         (["a", None], ["x", "y"], "every text must be a string, but text 1 is None"),
-        (["a", "b"], ["x", [3]], "every text must be a string, but text 0 is 3"),
+        (["a", "b"], ["x", [3]], r"answers must have a text or several .*, but got \[3\]"),
         (["", "..."], ["-", "!!".replace("!", "")], "at least one text must have words"),
     ],
 )
@@ -398,6 +398,8 @@ def test_training_texts_that_cannot_be_are_named(
         ([["x"], ["y"]], ["x"], None, "correct must have an entry for each question"),
         ([["x"], ["y"]], ["x", []], None, "question 1 has none"),
         ([["x"], [3]], ["x", "y"], None, "every text must be a string"),
+        ([["x"], ["y"]], [0, 0], None, "correct must have a text or several .*, but got 0"),
+        ([["x"], ["y"]], [[0], [0]], None, "correct must have a text or several"),
         ([[0], [2]], [0, 1], ["x", "y"], "there is no answer 2"),
         ([[0], [-1]], [0, 1], ["x", "y"], "there is no answer -1"),
         ([[0], [0.5]], [0, 1], ["x", "y"], "pool 1 must be a list of ids of answers"),

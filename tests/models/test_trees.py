@@ -182,8 +182,9 @@ def test_an_objective_trains_on_whole_queries() -> None:
     def objective(trial: Any) -> dict[str, float]:
         rows = trial.subset(y, groups=qid)
         sizes.append((trial.train_size, len(rows)))
-        chosen = {name: v for name, v in trial.params.items() if name != "train_size"}
-        model = TreeRanker(**chosen, random_state=trial.seed).fit(X[rows], y[rows], qid[rows])
+        model = TreeRanker(**trial.settings, random_state=trial.seed).fit(
+            X[rows], y[rows], qid[rows]
+        )
         return {"value": model.score(*valid), "cost": model.fit_seconds_}
 
     space = TreeRanker.space(train_sizes=DEFAULT_SIZES)
