@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import lru_cache
-from numbers import Integral
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -18,23 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from tradewind.models.base import TextClassifier
-from tradewind.models.checks import (
-    flag,
-    labelled,
-    one_of,
-    or_none,
-    positive,
-    rows_of,
-    seed_of,
-    share,
-    whole,
-    whole_numbers,
-    word_vectors,
-)
+from tradewind.models.checks import labelled, one_of, rows_of
 from tradewind.models.devices import chosen, tensor_cores
 from tradewind.models.text import PADDING, Tokens, Vocabulary, texts_of, tokenize
-from tradewind.models.textcnn.model import ACTIVATIONS, Channels, Layout, Network, Texts
-from tradewind.models.textcnn.optimizers import RATES
+from tradewind.models.textcnn.model import Channels, Layout, Network, Texts
+from tradewind.models.textcnn.settings import network_of, plan_of
 from tradewind.models.textcnn.space import natural, published
 from tradewind.models.textcnn.training import Array, Fold, Plan, Trained, train
 from tradewind.models.vectors import WordVectors, embedding
@@ -71,7 +57,7 @@ class TextCNN(TextClassifier):
 
     Attributes
     ----------
-    classes_, vocabulary_ : what it has seen.
+    classes_, vocabulary_, vectors_ : what it has seen, and the vectors for words it has not seen.
     network_, weights_ : its shape, and all weights as NumPy arrays; the word vectors are "static"
         and "learned".
     history_, best_epoch_ : loss, validation loss and accuracy of every epoch, and the one kept.
@@ -210,7 +196,7 @@ class TextCNN(TextClassifier):
         plan = self._plan()
         tokens = [tokenize(text) for text in texts]
         words = Vocabulary.of(tokens)
-        corpus = Texts.of(tokens, words, self._network(2).blanks)
+        corpus = Texts.of(tokens, words, network_of(self, 2).blanks)
         shared = self._table(words.words, plan.seed) if self.unknown == "random" else None
         stacks: dict[tuple[Any, ...], list[tuple[TextCNN, Rows, Fold]]] = {}
         for model, (rows, stop_on) in zip(models, pairs, strict=True):
@@ -225,7 +211,7 @@ class TextCNN(TextClassifier):
         for (_, _, *of_all), members in stacks.items():
             classes = np.array(of_all, dtype=labels.dtype)
             numbers = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-            network = self._network(len(classes))
+            network = network_of(self, len(classes))
             trained: list[Trained] = []
             seconds = 0.0
             for stack in self._stacks([fold for _, _, fold in members], plan.device):
@@ -235,7 +221,7 @@ class TextCNN(TextClassifier):
                 seen = corpus.words(rows)
                 model.classes_, model.seed_ = classes, plan.seed
                 model.vocabulary_ = tuple(words.words[code - 1] for code in seen[1:])
-                model.network_ = asdict(network)
+                model.network_, model.vectors_ = asdict(network), self.vectors
                 model.fit_seconds_ = seconds / len(members)
                 model._take(one, seen, fold.table)
 
@@ -245,49 +231,7 @@ class TextCNN(TextClassifier):
         return [[fold] for fold in folds] if torch.device(device).type == "cpu" else [folds]
 
     def _plan(self) -> Plan:
-        """How to train, and with that a check of all settings."""
-        one_of("unknown", self.unknown, ("random", "word2vec"))
-        share("validation_fraction", self.validation_fraction)
-        flag("balance", self.balance)
-        whole("window", self.window, 1)
-        word_vectors("vectors", self.vectors)
-        self._network(2)
-        return Plan(
-            optimizer=one_of("optimizer", self.optimizer, ("adadelta", "adam")),
-            rate=or_none(positive, "learning_rate", self.learning_rate) or RATES[self.optimizer],
-            batch_size=whole("batch_size", self.batch_size, 1),
-            max_epochs=whole("max_epochs", self.max_epochs, 1),
-            patience=or_none(whole, "patience", self.patience, 1),
-            l2_max=or_none(positive, "l2_max", self.l2_max),
-            seed=seed_of(self.random_state),
-            device=chosen(self.device),
-            verbose=flag("verbose", self.verbose),
-        )
-
-    def _network(self, n_classes: int) -> Network:
-        sizes = whole_numbers("filter_sizes", self.filter_sizes, 1)
-        if isinstance(self.filters, Integral):
-            counts = (whole("filters", self.filters, 1),) * len(sizes)
-        else:
-            counts = whole_numbers("filters", self.filters, 1)
-        if not sizes or len(counts) != len(sizes):
-            raise ValueError(
-                "filter_sizes needs one size at least and filters a number for each, but got "
-                f"{self.filter_sizes!r} and {self.filters!r}"
-            )
-        given = self.vectors
-        return Network(
-            channels=one_of("channels", self.channels, get_args(Channels)),
-            dimensions=whole("dimensions", self.dimensions, 1)
-            if given is None
-            else given.dimensions,
-            filters=tuple(zip(sizes, counts, strict=True)),
-            activation=one_of("activation", self.activation, ACTIVATIONS),
-            bias=flag("bias", self.bias),
-            hidden=whole("hidden", self.hidden, 0),
-            outputs=1 if n_classes == 2 else n_classes,
-            dropout=(share("d0", self.d0), share("d1", self.d1), share("d2", self.d2)),
-        )
+        return plan_of(self)
 
     def _table(
         self, words: Sequence[str], seed: int, texts: Sequence[Tokens] | None = None
@@ -312,6 +256,12 @@ class TextCNN(TextClassifier):
             raise ValueError(f"labels must be of two classes at least, but are all of {classes}")
         if stop_on is None:
             kept = subset(labels[rows], 1 - self.validation_fraction, seed=seed, kind="classes")
+            if self.validation_fraction and len(kept) == len(rows):
+                warn(
+                    f"validation_fraction={self.validation_fraction} of {len(rows)} texts of "
+                    f"{len(classes)} classes is none: training does not stop early, and keeps its "
+                    "last epoch"
+                )
             return rows[kept], np.delete(rows, kept)
         if not len(stop_on):
             raise ValueError("validation needs at least one text, but has none")
@@ -337,8 +287,8 @@ class TextCNN(TextClassifier):
         self.best_epoch_ = trained.best_epoch
         self.history_ = [asdict(epoch) for epoch in trained.history]
         self.n_iter_ = len(trained.history)
-        if not math.isfinite(trained.history[trained.best_epoch - 1].loss):
-            message = "the loss is not a finite number: try a smaller learning_rate"
+        if not trained.finite:
+            message = "weights or losses are not finite numbers: try a smaller learning_rate"
             warn(message, ConvergenceWarning)
 
     # ---- predicting ----
@@ -375,16 +325,18 @@ class TextCNN(TextClassifier):
         return torch.cat(outputs).double()
 
     def _vectors_of(self, words: Sequence[str]) -> list[Array]:
-        """The vectors of words in each channel. One that training has not seen has its vector from
-        `vectors`, or a random one, as it would have had there."""
+        """The vectors of words in each channel. One that training has not seen has its given
+        vector, or a random one, as it would have had there."""
         codes = _codes(self.vocabulary_)
         at = np.array([codes.get(word, PADDING) for word in words], dtype=np.intp)
         seen = np.concatenate([[True], at > PADDING])  # padding is
-        given = self._table([w for w, code in zip(words, at, strict=True) if not code], self.seed_)
+        new = [word for word, code in zip(words, at, strict=True) if not code]
+        dimensions = self.network_["dimensions"]
+        given = embedding(new, self.vectors_, dimensions=dimensions, seed=self.seed_)
         tables = []
         for name in ("static", "learned"):
             if name in self.weights_:
-                table = np.empty((len(seen), given.shape[1]), dtype=np.float32)
+                table = np.empty((len(seen), dimensions), dtype=np.float32)
                 table[seen] = self.weights_[name][np.concatenate([[PADDING], at])[seen]]
                 table[~seen] = given[1:]
                 tables.append(table)

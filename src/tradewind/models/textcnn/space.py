@@ -11,7 +11,8 @@ from tradewind.models.checks import whole
 from tradewind.models.textcnn.model import ACTIVATIONS
 from tradewind.space import Bool, Categorical, Float, Int, Parameter, Space, at_least
 
-_NUMBERED = re.compile(r"s|[kf]\d+")  # filter sizes k, how many of each f, and how many sizes s
+_MOST = 100  # filter sizes
+_NUMBERED = re.compile(r"s|[kf][0-9]{1,2}")  # sizes k, how many of each f, and how many sizes s
 
 
 def published(s: int | None, train_sizes: Iterable[float] | None) -> Space:
@@ -29,7 +30,7 @@ def published(s: int | None, train_sizes: Iterable[float] | None) -> Space:
     }
     if s is None:
         parameters["s"] = Int(1, 10)
-    for i in range(10 if s is None else whole("s", s, 1)):
+    for i in range(10 if s is None else whole("s", s, 1, _MOST)):
         when = {"s": at_least(i + 1)} if s is None and i else None
         parameters[f"k{i}"] = Int(1, 15, when=when)
         parameters[f"f{i}"] = Int(1, 100, when=when)
@@ -42,11 +43,15 @@ def natural(params: Mapping[str, Any]) -> dict[str, Any]:
     others = {name: value for name, value in params.items() if name not in numbered}
     if not numbered:
         return others
+    if both := [name for name in ("filter_sizes", "filters") if name in others]:
+        raise ValueError(
+            f"filters must be given by {', '.join(numbered)} or by {' and '.join(both)}, but got "
+            "both"
+        )
     given = max((int(name[1:]) + 1 for name in numbered if name != "s"), default=0)
-    s = whole("s", numbered.get("s", given), 1)
+    s = whole("s", numbered.get("s", given), 1, _MOST)
     lacking = [name for i in range(s) for name in (f"k{i}", f"f{i}") if name not in numbered]
     if lacking:
         raise ValueError(f"{s} filter sizes need {', '.join(lacking)} as well")
-    others["filter_sizes"] = tuple(numbered[f"k{i}"] for i in range(s))
-    others["filters"] = tuple(numbered[f"f{i}"] for i in range(s))
-    return others
+    sizes, counts = (tuple(numbered[f"{letter}{i}"] for i in range(s)) for letter in "kf")
+    return {**others, "filter_sizes": sizes, "filters": counts}
