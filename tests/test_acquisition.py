@@ -304,7 +304,7 @@ def test_log_normal_draws_depend_on_the_generator_alone() -> None:
 def test_cooling_refuses_ends_that_are_not_positive(
     schedule: type[Linear | Exponential], bad: dict[str, float]
 ) -> None:
-    with pytest.raises(ValueError, match="positive start and end"):
+    with pytest.raises(ValueError, match=r"(start|end) must be a number > 0, but got"):
         schedule(**bad)
 
 
@@ -313,7 +313,7 @@ def test_cooling_refuses_ends_that_are_not_positive(
 def test_cooling_refuses_a_horizon_that_is_not_a_number_of_trials(
     schedule: type[Linear | Exponential], horizon: object
 ) -> None:
-    with pytest.raises(ValueError, match="number of trials"):
+    with pytest.raises(ValueError, match="horizon must be a whole number ≥ 1, but got"):
         schedule(horizon=horizon)
 
 
@@ -365,13 +365,13 @@ def test_a_schedule_must_be_fixed_before_scoring(call: str) -> None:
 
 @pytest.mark.parametrize("t", [-1e-9, math.inf, math.nan, np.float32(-1.0)])
 def test_mgfi_refuses_a_t_that_is_not_a_finite_number_from_0(t: float) -> None:
-    with pytest.raises(ValueError, match="t ≥ 0"):
+    with pytest.raises(ValueError, match="t, unless it is a schedule, must be a number ≥ 0, but"):
         MGFI(t)
 
 
 @pytest.mark.parametrize("t", [None, "one", True, [1.0]])
 def test_mgfi_refuses_a_t_that_is_neither_number_nor_schedule(t: object) -> None:
-    with pytest.raises(TypeError, match="number or a schedule"):
+    with pytest.raises(ValueError, match="t, unless it is a schedule, must be a number ≥ 0, but"):
         MGFI(t)
 
 
@@ -387,5 +387,5 @@ def test_cooling_takes_a_horizon_from_numpy() -> None:
 
 @pytest.mark.parametrize("beta", [-0.1, math.inf, math.nan])
 def test_ucb_refuses_a_beta_that_is_not_a_finite_number_from_0(beta: float) -> None:
-    with pytest.raises(ValueError, match="beta ≥ 0"):
+    with pytest.raises(ValueError, match="beta must be a number ≥ 0, but got"):
         UCB(beta)

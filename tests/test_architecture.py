@@ -16,7 +16,7 @@ PACKAGE = Path(tradewind.__file__).parent
 
 # Lower may not know higher. A part is a module or folder directly under the package.
 LAYERS = (
-    {"types", "errors", "lock", "warn"},
+    {"types", "errors", "checks", "lock", "warn"},
     {"targets"},
     {"space", "subsets", "racing"},
     {"models"},
@@ -42,7 +42,10 @@ RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
 # Runners and logs are used by the loop and above; the mathematics between knows nothing of them.
 SHELL = {"runners", "log"}
-SHELL_KNOWS = {"types", "errors", "lock", "warn", "events", "space", "subsets", "targets", "racing"}
+SHELL_KNOWS = {
+    *("types", "errors", "checks", "lock", "warn"),
+    *("events", "space", "subsets", "targets", "racing"),
+}
 SHELL_IS_KNOWN_FROM = RANK["heart"]
 
 HEAVY = (

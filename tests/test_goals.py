@@ -60,25 +60,25 @@ def test_quality_is_scored_by_the_acquisition_against_the_best_quality() -> None
 
 @pytest.mark.parametrize("alpha", [-0.1, math.inf, -math.inf, math.nan])
 def test_alpha_must_be_a_finite_number_from_0(alpha: float) -> None:
-    with pytest.raises(ValueError, match=r"alpha ≥ 0 must hold, but got alpha="):
+    with pytest.raises(ValueError, match="alpha must be a number ≥ 0, but got"):
         Tradeoff(alpha)
 
 
 @pytest.mark.parametrize("reference", [0.0, -1.0, math.inf, math.nan])
 def test_a_reference_must_be_a_positive_cost(reference: float) -> None:
-    with pytest.raises(ValueError, match="reference must be a positive cost, but got"):
+    with pytest.raises(ValueError, match="reference must be a number > 0, but got"):
         Tradeoff(0.5, reference)
 
 
 @pytest.mark.parametrize("bad", ["0.5", True, [0.5], np.array([0.5]), 1j])
 @pytest.mark.parametrize("name", ["alpha", "reference"])
 def test_alpha_and_reference_must_be_numbers(name: str, bad: object) -> None:
-    with pytest.raises(TypeError, match=f"Tradeoff: {name} must be a number, but got"):
+    with pytest.raises(ValueError, match=f"{name} must be a number . 0, but got"):
         Tradeoff(**{"alpha": 0.5, name: bad})
 
 
 def test_alpha_must_be_given() -> None:
-    with pytest.raises(TypeError, match="alpha must be a number"):
+    with pytest.raises(ValueError, match="alpha must be a number ≥ 0, but got None"):
         Tradeoff(None)
 
 

@@ -42,7 +42,8 @@ def test_a_limit_of_zero_starts_nothing(limit: str) -> None:
 @pytest.mark.parametrize("limit", ["n_trials", "timeout", "max_cost"])
 @pytest.mark.parametrize("given", [-1, math.nan, True, "3", np.int64(-1), 1j, [3]])
 def test_a_limit_that_is_no_number_from_zero_upwards_is_refused(limit: str, given: Any) -> None:
-    with pytest.raises(ValueError, match=f"{limit} must be a number ≥ 0, but got"):
+    rule = "a whole number ≥ 0" if limit == "n_trials" else "a number ≥ 0"
+    with pytest.raises(ValueError, match=f"{limit} must be {rule}, but got"):
         create().optimize(score, **{limit: given})
 
 
@@ -58,18 +59,18 @@ def test_an_infinite_limit_is_none(limit: str) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"on_error": "shrug"}, ValueError, "on_error is 'penalize' or 'ignore' or 'raise'"),
-        ({"max_retries": -1}, ValueError, "max_retries must be a number ≥ 0, but got -1"),
-        ({"max_retries": 1.5}, ValueError, "max_retries must be a whole number, but got 1.5"),
+        ({"on_error": "shrug"}, ValueError, "on_error must be one of 'penalize', 'ignore', 'raise"),
+        ({"max_retries": -1}, ValueError, "max_retries must be a whole number ≥ 0, but got -1"),
+        ({"max_retries": 1.5}, ValueError, "max_retries must be a whole number ≥ 0, but got 1.5"),
         ({"lease": 0}, ValueError, "lease must be a number > 0, but got 0"),
         ({"lease": math.inf}, ValueError, "lease must be a number > 0, but got inf"),
         ({"trial_timeout": 0}, ValueError, "trial_timeout must be a number > 0, but got 0"),
-        ({"trial_memory": -1}, ValueError, "trial_memory must be a number"),
+        ({"trial_memory": -1}, ValueError, "trial_memory must be a number > 0, but got -1"),
         ({"runner": SerialRunner}, TypeError, "runner must be an object such as ProcessRunner(4)"),
         ({"runner": 4}, TypeError, "runner must be an object such as ProcessRunner(4)"),
         ({"runner": SerialRunner(), "n_workers": 2}, ValueError, "either runner or n_workers"),
         ({"runner": SerialRunner(), "gpus": 1}, ValueError, "either runner or n_workers and gpus"),
-        ({"n_workers": 0}, ValueError, "n_workers ≥ 1 must hold, but got 0"),
+        ({"n_workers": 0}, ValueError, "n_workers must be a whole number ≥ 1, but got 0"),
     ],
 )
 def test_a_wrong_option_is_named_before_anything_starts(
@@ -91,7 +92,7 @@ def test_anything_true_or_false_says_whether_to_show_progress(show: Any) -> None
 
 @pytest.mark.parametrize("n_trials", [1.5, math.inf])
 def test_a_number_of_trials_is_whole(n_trials: float) -> None:
-    with pytest.raises(ValueError, match="n_trials must be a whole number, but got"):
+    with pytest.raises(ValueError, match="n_trials must be a whole number ≥ 0, but got"):
         create().optimize(score, n_trials=n_trials)  # type: ignore[arg-type]
 
 

@@ -75,18 +75,18 @@ def test_a_seed_may_be_huge() -> None:
 
 @pytest.mark.parametrize("seed", [-1, 1.0, True, "0", np.float64(1), np.int64(-1)])
 def test_other_seeds_are_refused(seed: Any) -> None:
-    with pytest.raises(ValueError, match="seed must be an integer ≥ 0, but got"):
+    with pytest.raises(ValueError, match="seed must be a whole number ≥ 0, but got"):
         create(seed=seed)
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"direction": "up"}, ValueError, "'maximize' or 'minimize', but got 'up'"),
-        ({"direction": ["maximize"]}, ValueError, "'maximize' or 'minimize'"),
+        ({"direction": "up"}, ValueError, "must be one of 'maximize', 'minimize', but got 'up'"),
+        ({"direction": ["maximize"]}, ValueError, "direction must be one of 'maximize', 'minimize"),
         ({"goal": "quality"}, TypeError, "a goal such as Quality()"),
         ({"goal": tw.Quality}, TypeError, "a goal such as Quality()"),
-        ({"strategy": "tpe"}, ValueError, "strategy is 'auto' or 'random', but got 'tpe'"),
+        ({"strategy": "tpe"}, ValueError, "strategy must be one of 'auto', 'random', but got"),
         ({"strategy": Bayes}, TypeError, "an object with propose(), recommend() and settle()"),
         ({"strategy": 3}, TypeError, "but got 3"),
         ({"strategy": object()}, TypeError, "an object with propose()"),

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Protocol
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
+from tradewind.checks import not_negative, positive, whole
 from tradewind.types import Array, Normal
 
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -123,10 +123,9 @@ class LogNormal:
 
 
 def _check_cooling(start: float, end: float, horizon: int) -> None:
-    if not (0 < end < math.inf and 0 < start < math.inf):
-        raise ValueError(f"a schedule needs positive start and end, but got {start!r}, {end!r}")
-    if isinstance(horizon, bool) or not isinstance(horizon, Integral) or horizon < 1:
-        raise ValueError(f"horizon is a number of trials ≥ 1, but got {horizon!r}")
+    positive("start", start)
+    positive("end", end)
+    whole("horizon", horizon, 1)
 
 
 # ---- acquisitions ----
@@ -199,12 +198,8 @@ class MGFI:
     t: float | Schedule = 1.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.t, Real) and not isinstance(self.t, bool):
-            object.__setattr__(self, "t", float(self.t))  # NumPy's numbers too
-            if not 0 <= self._number() < math.inf:
-                raise ValueError(f"MGFI needs t ≥ 0, but got {self.t!r}")
-        elif not hasattr(self.t, "at"):
-            raise TypeError(f"MGFI's t is a number or a schedule, but got {self.t!r}")
+        if not hasattr(self.t, "at"):
+            object.__setattr__(self, "t", not_negative("t, unless it is a schedule,", self.t))
 
     def __call__(self, predicted: Normal, best: Array | float) -> Array:
         return log_mgfi(predicted.mean, predicted.std, best, self._number())
@@ -236,8 +231,7 @@ class UCB:
     beta: float = 2.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.beta < math.inf:
-            raise ValueError(f"UCB needs beta ≥ 0, but got {self.beta!r}")
+        object.__setattr__(self, "beta", not_negative("beta", self.beta))
 
     def __call__(self, predicted: Normal, best: Array | float) -> Array:
         return np.asarray(predicted.mean + self.beta * predicted.std)

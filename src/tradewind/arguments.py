@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import TypeVar
 
 from tradewind import recipes
+from tradewind.checks import not_negative, one_of, or_none, real, unpacked, whole
 from tradewind.goals import Goal
 from tradewind.space import Space
 from tradewind.strategies.strategy import Strategy
@@ -19,7 +18,9 @@ T = TypeVar("T")
 
 def goal(given: Goal) -> Goal:
     if not _offers(given, "cost_scale", "score", "settle", "utility"):
-        raise TypeError(f"a goal such as Quality() or Tradeoff(alpha=0.3) is needed, got {given!r}")
+        raise TypeError(
+            f"a goal such as Quality() or Tradeoff(alpha=0.3) is needed, but got {given!r}"
+        )
     return given
 
 
@@ -46,68 +47,28 @@ def suited(by: Strategy, space: Space) -> Strategy:
     return by
 
 
-def fraction(what: str, given: float | None) -> float | None:
-    item = given.item() if isinstance(given, np.generic) else given
-    if item is None:
-        return None
-    if isinstance(item, bool) or not isinstance(item, (int, float)) or not 0 < item <= 1:
-        raise ValueError(f"{what} must be a fraction in (0, 1], but got {given!r}")
-    return float(item)
-
-
 def _offers(thing: object, *methods: str) -> bool:
     """Whether it is an object with these methods; a class is not, though it has them too."""
     return not isinstance(thing, type) and all(callable(getattr(thing, m, None)) for m in methods)
 
 
 def seed(given: int | None) -> int:
-    if given is None:
-        return secrets.randbits(31)
-    item = given.item() if isinstance(given, np.generic) else given
-    if isinstance(item, bool) or not isinstance(item, int) or item < 0:
-        raise ValueError(f"seed must be an integer ≥ 0, but got {given!r}")
-    return item
+    return secrets.randbits(31) if given is None else whole("seed", given)
 
 
-def one_of(what: str, given: Any, choices: tuple[str, ...]) -> Any:
-    if not isinstance(given, str) or given not in choices:
-        named = " or ".join(map(repr, choices))
-        raise ValueError(f"{what} is {named}, but got {given!r}")
-    return given
-
-
-def limit(what: str, given: float | None) -> float | None:
+def limit(
+    what: str, given: float | None, check: Callable[[str, float], float] = not_negative
+) -> float | None:
     """None, like infinity, is no limit."""
-    number = math.inf if given is None else _not_negative(what, given)
-    return None if math.isinf(number) else number
-
-
-def positive_limit(what: str, given: float | None) -> float | None:
-    number = limit(what, given)
-    return None if number is None else positive(what, number)
-
-
-def positive(what: str, given: float) -> float:
-    number = _not_negative(what, given)
-    if not 0 < number < math.inf:
-        raise ValueError(f"{what} must be a number > 0, but got {given!r}")
-    return number
+    return None if given is None or real(given) == math.inf else check(what, given)
 
 
 def count(what: str, given: int | None) -> int | None:
-    if given is None:
-        return None
-    number = _not_negative(what, given)
-    if math.isinf(number) or number != int(number):
-        raise ValueError(f"{what} must be a whole number, but got {given!r}")
-    return int(number)
-
-
-def _not_negative(what: str, given: float) -> float:
-    item = given.item() if isinstance(given, np.generic) else given
-    if isinstance(item, bool) or not isinstance(item, (int, float)) or not item >= 0:
-        raise ValueError(f"{what} must be a number ≥ 0, but got {given!r}")
-    return item
+    """None, or a whole number; 5.0 is one, too."""
+    number = unpacked(given)
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    return or_none(whole, what, number)
 
 
 def exceptions(
@@ -122,5 +83,7 @@ def exceptions(
 def functions(callbacks: Iterable[Callable[..., T]]) -> tuple[Callable[..., T], ...]:
     called = tuple(callbacks) if isinstance(callbacks, Iterable) else (callbacks,)
     if not isinstance(callbacks, Iterable) or not all(map(callable, called)):
-        raise TypeError(f"callbacks are functions of (study, trial) in a list, got {callbacks!r}")
+        raise TypeError(
+            f"callbacks are functions of (study, trial) in a list, but got {callbacks!r}"
+        )
     return called

@@ -15,7 +15,8 @@
         ├── StudyExists (ValueError)     a name that the store has already
         └── NoSuchStudy (LookupError)    a name that the store does not have
 
-Arguments of the wrong type stay `TypeError`, and single bad arguments stay `ValueError`.
+Other wrong arguments stay `ValueError` (a number, name or flag that cannot be, see checks.py) and
+`TypeError` (an object of another kind than is needed).
 """
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradewind.acquisition import Acquisition, Partials
+from tradewind.checks import not_negative, or_none, positive
 from tradewind.tradeoff import Incumbent, TradeoffRule
 from tradewind.transforms import log_ratio
 from tradewind.types import Array, Normal
@@ -94,20 +95,8 @@ class Tradeoff:
     reference: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "reference"):
-            given = getattr(self, name)
-            if given is None and name == "reference":
-                continue
-            item = given.item() if isinstance(given, np.generic) else given
-            if isinstance(item, bool) or not isinstance(item, (int, float)):
-                raise TypeError(f"Tradeoff: {name} must be a number, but got {given!r}")
-            object.__setattr__(self, name, float(item))
-        if not 0 <= self.alpha < math.inf:
-            raise ValueError(f"Tradeoff: alpha ≥ 0 must hold, but got alpha={self.alpha!r}")
-        if self.reference is not None and not 0 < self.reference < math.inf:
-            raise ValueError(
-                f"Tradeoff: reference must be a positive cost, but got {self.reference!r}"
-            )
+        object.__setattr__(self, "alpha", not_negative("alpha", self.alpha))
+        object.__setattr__(self, "reference", or_none(positive, "reference", self.reference))
 
     @property
     def needs_cost(self) -> bool:

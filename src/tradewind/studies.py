@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from tradewind import arguments as check
 from tradewind import blueprint
+from tradewind.checks import one_of
 from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyExists
 from tradewind.events import Created
 from tradewind.exports import read_study
@@ -52,7 +53,7 @@ def create_study(
     `load_if_exists` a study of this `name` goes on; it must have the same space, direction and
     seed, and takes the goal and the strategy, where they are given."""
     made = _space(space)
-    maximize = check.one_of("direction", direction, ("maximize", "minimize")) == "maximize"
+    maximize = one_of("direction", direction, ("maximize", "minimize")) == "maximize"
     towards = Quality() if goal is None else check.goal(goal)
     by = check.strategy("auto" if strategy is None else strategy)
     created = Created(
@@ -105,7 +106,9 @@ def load_study(
 
 def _space(given: Space | Mapping[str, Any]) -> Space:
     if not isinstance(given, Mapping):
-        raise TypeError(f"space must be a Space, or a dict as Space.from_dict reads, got {given!r}")
+        raise TypeError(
+            f"space must be a Space, or a dict as Space.from_dict reads, but got {given!r}"
+        )
     return given if isinstance(given, Space) else Space.from_dict(given)
 
 

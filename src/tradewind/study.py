@@ -16,6 +16,7 @@ import numpy as np
 
 from tradewind import arguments as check
 from tradewind.budget import Limits
+from tradewind.checks import fraction, is_whole, one_of, or_none, positive
 from tradewind.driver import Driver
 from tradewind.errors import (
     ConfigError,
@@ -126,13 +127,13 @@ class Study:
             raise ValueError("optimize needs an end: give n_trials, timeout or max_cost")
         policy = Policy(
             check.exceptions(catch),
-            check.one_of("on_error", on_error, ("penalize", "ignore", "raise")),
+            one_of("on_error", on_error, ("penalize", "ignore", "raise")),
             check.count("max_retries", max_retries) or 0,
-            check.positive("lease", lease),
+            positive("lease", lease),
         )
         each = TrialLimits(
-            check.positive_limit("trial_timeout", trial_timeout),
-            None if (m := check.positive_limit("trial_memory", trial_memory)) is None else int(m),
+            check.limit("trial_timeout", trial_timeout, positive),
+            None if (m := check.limit("trial_memory", trial_memory, positive)) is None else int(m),
         )
         called = check.functions(callbacks)
         chosen = _runner(runner, n_workers, gpus, slots_per_gpu, each, limits.n_trials)
@@ -181,7 +182,7 @@ class Study:
         seconds goes back to the queue, unless `beat` renews the lease."""
         trial = self._driver.ask(
             max_cost=check.limit("max_cost", max_cost),
-            lease=None if lease is None else check.positive("lease", lease),
+            lease=or_none(positive, "lease", lease),
         )
         return self._driver.with_rival(trial)
 
@@ -189,7 +190,7 @@ class Study:
         """Keep an asked trial for `lease` seconds from now; a `TrialError` if it has been given to
         somebody else meanwhile, or has ended."""
         driver = trial.driver if isinstance(trial, Trial) else None
-        self._driver.beat(self._number(trial), check.positive("lease", lease), driver=driver)
+        self._driver.beat(self._number(trial), positive("lease", lease), driver=driver)
 
     def tell(
         self,
@@ -236,7 +237,7 @@ class Study:
         self._driver.enqueue(params, self._train_size(train_size))
 
     def _train_size(self, given: float | None) -> float | None:
-        size, name = check.fraction("train_size", given), self.space.size_name
+        size, name = or_none(fraction, "train_size", given), self.space.size_name
         if size is not None and name is not None:
             raise ConfigError(
                 f"the training size is the parameter {name!r} here: give it in params"
@@ -258,10 +259,10 @@ class Study:
         return told
 
     def _number(self, trial: Trial | int) -> int:
-        given = getattr(trial, "number", trial)
-        number = given.item() if isinstance(given, np.generic) else given
-        if isinstance(number, bool) or not isinstance(number, int):
+        given: Any = getattr(trial, "number", trial)
+        if not is_whole(given):
             raise TypeError(f"a trial or its number is needed, but got {trial!r}")
+        number = int(given)
         known = self._driver.trial(number)
         if isinstance(trial, Trial):  # a user may have popped some of its params
             for name, value in trial.params.items():
@@ -378,7 +379,9 @@ def _runner(
         if n_workers is not None or gpus is not None or slots_per_gpu != 1:
             raise ValueError("a runner knows its workers: give either runner or n_workers and gpus")
         if isinstance(runner, type) or not callable(getattr(runner, "open", None)):
-            raise TypeError(f"runner must be an object such as ProcessRunner(4), got {runner!r}")
+            raise TypeError(
+                f"runner must be an object such as ProcessRunner(4), but got {runner!r}"
+            )
         return runner
     if gpus is None and n_workers is None and slots_per_gpu == 1:
         return SerialRunner() if each == TrialLimits() else ProcessRunner(1)

@@ -8,14 +8,13 @@ belong together; neither their type nor their sorting changes the order.
 from __future__ import annotations
 
 import heapq
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from tradewind import checks
 from tradewind.targets import (
     Rows,
     column_of,
@@ -49,7 +48,7 @@ class Order:
 
     def first(self, fraction: float) -> Rows:
         """The rows, sorted, of the fewest places that hold round(fraction·n) rows."""
-        size = round(_fraction(fraction) * len(self.place))
+        size = round(checks.fraction("fraction", fraction) * len(self.place))
         places = max(self.least, int(np.searchsorted(self.ends, size)) + 1)
         return np.flatnonzero(self.place < places)
 
@@ -91,9 +90,8 @@ def nested_order(
 ) -> Order:
     """The order whose prefixes are the subsets, for those who need several fractions."""
     n = count_rows(y)
-    rng = np.random.default_rng(_seed(seed))
-    if kind not in _KINDS:
-        raise ValueError(f"kind must be one of {', '.join(_KINDS)}, but got {kind!r}")
+    rng = np.random.default_rng(checks.whole("seed", seed))
+    checks.one_of("kind", kind, _KINDS)
     if time is not None and time is not False:
         if groups is not None or kind != "auto":
             raise ValueError("time excludes groups and kinds: the latest rows are just the latest")
@@ -206,24 +204,3 @@ def _latest(n: int, time: Any) -> Order:
         except TypeError as error:
             raise TypeError(f"time must be sortable, but {error}") from error
     return Order(inverse(ascending[::-1]), np.arange(1, n + 1))
-
-
-# ---- what is given ----
-
-
-def _fraction(given: float) -> float:
-    if isinstance(given, bool) or not isinstance(given, Real):
-        raise TypeError(f"fraction must be a number in (0, 1], but got {given!r}")
-    if not 0 < given <= 1:
-        raise ValueError(f"fraction must be in (0, 1], but got {given!r}")
-    return float(given)
-
-
-def _seed(given: int) -> int:
-    try:
-        seed = operator.index(given)
-    except TypeError:
-        raise TypeError(f"seed must be an integer ≥ 0, but got {given!r}") from None
-    if seed < 0:
-        raise ValueError(f"seed must be an integer ≥ 0, but got {given!r}")
-    return seed

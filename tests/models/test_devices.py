@@ -7,7 +7,8 @@ from threading import Event, Thread
 import pytest
 import torch
 
-from tradewind.models.devices import chosen, tensor_cores
+from tradewind.models import devices
+from tradewind.models.devices import chosen, clock, tensor_cores
 
 
 @pytest.mark.parametrize("device", ["auto", "cpu"])
@@ -19,6 +20,32 @@ def test_a_device_that_is_there_is_chosen(device: str) -> None:
 def test_a_device_that_cannot_be_is_named(device: object) -> None:
     with pytest.raises(ValueError, match="device"):
         chosen(device)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
+def test_the_clock_waits_for_a_gpu_before_it_looks(
+    monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
+    """A stand-in for the GPU, on which an hour's work is still under way."""
+    now = 100.0
+
+    def synchronize(waited_for: str) -> None:
+        nonlocal now
+        assert waited_for == device
+        now += 3600.0
+
+    monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
+    monkeypatch.setattr(devices.time, "perf_counter", lambda: now)
+    assert clock(device) == 3700.0
+
+
+def test_the_clock_of_a_cpu_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(device: str) -> None:
+        raise AssertionError("there is no GPU to wait for")
+
+    monkeypatch.setattr(torch.cuda, "synchronize", never)
+    monkeypatch.setattr(devices.time, "perf_counter", lambda: 5.0)
+    assert clock("cpu") == 5.0
 
 
 @pytest.mark.parametrize("before", ["highest", "medium"])

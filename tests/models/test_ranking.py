@@ -9,6 +9,7 @@ from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -155,5 +156,10 @@ def test_wrong_ids_are_named(measure: Measure) -> None:
         measure([1.0, 2.0], [0, 1], qid=[7])
     with pytest.raises(ValueError, match="qid must have no NaN"):
         measure([1.0, 2.0], [0, 1], qid=[7.0, np.nan])
+    for mixed in ([7, None], [None, None], np.array(["a", 7], dtype=object), [pd.NA, 7]):
+        with pytest.raises(ValueError, match="qid must be all strings or all numbers"):
+            measure([1.0, 2.0], [0, 1], qid=mixed)
+    with pytest.raises(ValueError, match="qid must have no NaN"):
+        measure([1.0, 2.0], [0, 1], qid=np.array([7.0, np.nan], dtype=object))
     with pytest.raises(ValueError, match="give one"):
         measure([1.0, 2.0], [0, 1], [2], qid=[7, 7])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import pickle
@@ -102,6 +103,20 @@ def test_nested_values_come_back(tmp_path_factory: pytest.TempPathFactory, value
     assert alike(again(value, tmp_path_factory.getbasetemp() / "nested.npz"), value)
 
 
+def test_what_two_attributes_share_is_written_once(path: Path) -> None:
+    model = Model(VECTORS, other=VECTORS.vectors)
+    model.vectors_ = VECTORS
+    model.weights_ = {"a": VECTORS.vectors, "b": VECTORS.vectors.copy()}
+    model.save(path)
+    with np.load(path) as file:
+        assert sorted(file.files) == ["a0", "a1", "digest", "document"]
+    loaded = Model.load(path)
+    for vectors in (loaded.value, loaded.vectors_):
+        assert alike(vectors, VECTORS)
+    for array in (loaded.other, *loaded.weights_.values()):
+        assert alike(array, VECTORS.vectors)
+
+
 @pytest.mark.parametrize(
     ("value", "plain"),
     [
@@ -126,6 +141,14 @@ def test_parameters_and_fitted_attributes_come_back(path: Path) -> None:
     assert loaded.get_params() == {"value": "words", "other": None}
     assert loaded.classes_.tolist() == [1, 5]
     assert vars(loaded).keys() == vars(model).keys()
+
+
+def test_what_is_no_parameter_and_not_fitted_stays_behind(path: Path) -> None:
+    model = Model(1)
+    model._cache = object()
+    model.note = "mine"
+    model.save(path)
+    assert vars(Model.load(path)) == {"value": 1, "other": 1}
 
 
 def test_a_file_needs_no_suffix(tmp_path: Path) -> None:
@@ -167,6 +190,19 @@ def test_a_file_is_replaced(path: Path) -> None:
     for value in ("old", "new"):
         assert again(value, path) == value
     assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_link_stays_a_link_and_its_file_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    file, link = tmp_path / "store" / "model.npz", tmp_path / "latest.npz"
+    link.symlink_to(file)
+    for value in ("not there yet", "new"):
+        Model(value).save(link)
+        assert link.is_symlink()
+        assert not file.is_symlink()
+        assert Model.load(file).value == Model.load(link).value == value
+    assert os.listdir(file.parent) == [file.name]
+    assert sorted(os.listdir(tmp_path)) == ["latest.npz", "store"]
 
 
 @pytest.mark.parametrize("step", ["numpy.savez", "os.fsync", "pathlib.Path.replace"])
@@ -235,13 +271,22 @@ def document_of(path: Path) -> dict[str, Any]:
 
 
 def with_document(path: Path, document: Any) -> None:
-    """The file with another document, in the form of the one it has."""
+    """The file with another document and its digest, in the form of those it has."""
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
     text = json.dumps(document)
     is_bytes = arrays["document"].dtype == np.uint8
     arrays["document"] = np.frombuffer(text.encode(), np.uint8) if is_bytes else np.array(text)
+    digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+    arrays["digest"] = np.frombuffer(digest, np.uint8)
     np.savez(path, **arrays)
+
+
+def with_arrays(path: Path, **changes: Any) -> None:
+    """The file with other arrays, or without those that are None."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files} | changes
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
 
 
 def test_a_missing_file_is_missing(path: Path) -> None:
@@ -299,7 +344,40 @@ def test_a_newer_format_may_be_all_different(path: Path) -> None:
 def test_a_damaged_state_is_an_error(path: Path, state: Any) -> None:
     Model(np.arange(3)).save(path)
     with_document(path, {**document_of(path), "state": state})
-    refused(path, "damaged")
+    refused(path, "is damaged: (?!it was changed)")
+
+
+def test_a_document_that_was_changed_is_told_by_its_digest(path: Path) -> None:
+    Model(np.arange(3), other="text").save(path)
+    changed = json.dumps(document_of(path)).replace("text", "test").encode()
+    with_arrays(path, document=np.frombuffer(changed, np.uint8))
+    refused(path, "is damaged: it was changed since it was saved")
+
+
+@pytest.mark.parametrize("digest", [None, np.zeros(16, np.uint8), np.array("x"), np.empty(0)])
+def test_a_document_without_its_digest_is_damaged(path: Path, digest: Any) -> None:
+    Model(1).save(path)
+    with_arrays(path, digest=digest)
+    refused(path, "is damaged: it was changed since it was saved")
+
+
+def test_a_parameter_that_an_older_file_lacks_has_its_default(path: Path) -> None:
+    Model("old", other=2).save(path)
+    document = document_of(path)
+    del document["state"]["other"]
+    with_document(path, document)
+    loaded = Model.load(path)
+    assert loaded.get_params() == {"value": "old", "other": 1}
+    assert repr(loaded) == "Model(value='old')"
+
+
+@pytest.mark.parametrize("name", ["save", "get_params", "newer", "_private", "__class__", ""])
+def test_a_name_that_the_model_does_not_have_is_refused(path: Path, name: str) -> None:
+    Model(1).save(path)
+    document = document_of(path)
+    document["state"][name] = "x"
+    with_document(path, document)
+    refused(path, f"has '{name}', which is not of a Model: update Tradewind")
 
 
 @pytest.mark.parametrize("content", [b"", b"text", pickle.dumps([1]), b"\x93NUMPY", b"PK\x03\x04"])

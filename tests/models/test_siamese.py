@@ -12,9 +12,10 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from tradewind.models.siamese import SiameseBiLSTM
+from tradewind.models.siamese import SiameseBiLSTM, estimator
+from tradewind.models.text import codes_of
 from tradewind.models.vectors import WordVectors
-from tradewind.space import TrainSize
+from tradewind.space import Float, Int, Ordinal, TrainSize
 
 TOPICS = 6
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -168,6 +169,54 @@ def test_words_that_training_has_not_seen_have_their_given_vectors(
     assert both[0, 1] < both[0, 0]
 
 
+def test_given_vectors_that_differ_are_read_as_given() -> None:
+    vectors = WordVectors(("crimson", "azure", "navy"), np.diag([3.0, -2.0, 1.0]))
+    model = SiameseBiLSTM(vectors, **SMALL, epochs=1, tune_vectors=False)
+    model.fit(["red", "blue", "green"], ["crimson", "sky", "grass"])
+    words, table = model._vectors_of([["navy", "red", "nobody"], ["azure", "red", "crimson"]])
+    learned = model.weights_["vectors"][1 + model.vocabulary_.index("red")]
+    found = {word: table[code].tolist() for word, code in words.codes.items()}
+    assert found == {
+        "navy": [0.0, 0.0, 1.0],
+        "azure": [0.0, -2.0, 0.0],
+        "crimson": [3.0, 0.0, 0.0],
+        "red": learned.tolist(),
+    }
+    assert not table[0].any()
+
+
+def test_to_rank_a_pool_only_the_vectors_of_its_words_are_looked_up(
+    fitted: SiameseBiLSTM, with_vectors: SiameseBiLSTM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However large the vocabulary, and its codes are made once."""
+    sizes = []
+    real = estimator.Siamese
+
+    def spy(weights: Any, device: Any) -> Any:
+        sizes.append(len(weights["vectors"]))
+        return real(weights, device)
+
+    monkeypatch.setattr(estimator, "Siamese", spy)
+    made = codes_of.cache_info().misses
+    for model in (fitted, with_vectors):
+        for _ in range(3):
+            model.rank("how q01", ["a01 well", "a11 una12", "nobody knows una12"])
+    padding = 1
+    assert sizes == [padding + 5] * 3 + [padding + 6] * 3
+    assert codes_of.cache_info().misses <= made + 2
+
+
+def test_after_another_fit_nothing_of_the_first_is_left() -> None:
+    model = SiameseBiLSTM(**SMALL, epochs=2).fit(*TRAIN)
+    model.rank("how q01", TEST[1][:3])
+    questions, answers = made_up(7, 24)
+    again = model.fit(questions[::-1], answers[::-1]).similarity(*TEST)
+    fresh = SiameseBiLSTM(**SMALL, epochs=2).fit(questions[::-1], answers[::-1])
+    assert np.array_equal(again, fresh.similarity(*TEST))
+    model.weights_["vectors"][:] = 0.0
+    assert np.ptp(model.similarity(TEST[0][:1], ["well so", "then a01"])) == 0.0
+
+
 def test_a_validation_reads_the_words_that_the_score_reads(with_vectors: SiameseBiLSTM) -> None:
     unseen = [" ".join(f"un{word}" for word in text.split()) for text in TEST[0]]
     validation = (unseen, POOLS, CORRECT)
@@ -305,13 +354,47 @@ def test_a_failed_fit_leaves_what_was_learned_before() -> None:
     assert np.array_equal(model.similarity(*TEST), before)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"max_length": 1},
+        {"vectors": None},
+        {"vectors": WordVectors(("una01", "a01"), np.ones((2, 3), dtype=np.float32))},
+        {"dimensions": 3, "hidden": 2, "shared": False, "tune_vectors": True},
+    ],
+)
+def test_settings_that_change_leave_what_was_learned_alone(
+    with_vectors: SiameseBiLSTM, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    asked, told = ["how q01", "una01 what"], ["well una01 so", "una12 then", "nobody"]
+    model = pickle.loads(pickle.dumps(with_vectors))
+    before = model.similarity(asked, told)
+    model.set_params(**changes)
+    assert np.array_equal(model.similarity(asked, told), before)
+    assert model.encode_answers([]).shape == (0, 24)
+    model.save(tmp_path / "model.npz")
+    again = SiameseBiLSTM.load(tmp_path / "model.npz")
+    assert np.array_equal(again.similarity(asked, told), before)
+    model.set_params(epochs=1).fit(*TRAIN)  # and they count from then on
+    assert np.array_equal(
+        model.similarity(asked, told), clone(model).fit(*TRAIN).similarity(asked, told)
+    )
+
+
 def test_the_space_is_that_of_the_paper() -> None:
     space = SiameseBiLSTM.space(train_sizes=[0.5, 1.0])
     names = {"train_size", "dropout", "regularization", "hidden", "batch_size", "epochs"}
     assert {*space} == names
     assert space["train_size"] == TrainSize([0.5, 1.0])
     assert SiameseBiLSTM.space()["train_size"] == TrainSize([0.2, 0.4, 0.6, 0.8, 1.0])
-    assert {*SiameseBiLSTM.space(None)} == names - {"train_size"}
+    searched = SiameseBiLSTM.space(None)
+    assert {name: searched[name] for name in searched} == {
+        "dropout": Float(0.0, 0.6),
+        "regularization": Float(1e-8, 1e-3, log=True),
+        "hidden": Int(32, 384, log=True),
+        "batch_size": Ordinal([32, 64, 128, 256, 512]),
+        "epochs": Int(2, 30, log=True),
+    }
 
 
 def test_every_point_of_the_space_can_be_trained() -> None:
@@ -321,6 +404,16 @@ def test_every_point_of_the_space_can_be_trained() -> None:
         model = SiameseBiLSTM(**SMALL).set_params(**config).set_params(epochs=1)
         model.fit(TRAIN[0][:6], TRAIN[1][:6])
         assert np.isfinite(model.losses_[0])
+
+
+def test_the_defaults() -> None:
+    assert SiameseBiLSTM().get_params() == {
+        **{"vectors": None, "dimensions": 100, "tune_vectors": True, "max_length": 100},
+        **{"hidden": 128, "shared": True, "dropout": 0.2, "regularization": 1e-6},
+        **{"margin": 0.2, "negatives": 50, "hardest": 10, "batch_size": 128, "epochs": 6},
+        **{"learning_rate": 2e-3, "patience": None},
+        **{"random_state": None, "device": "auto", "verbose": False},
+    }
 
 
 def test_the_defaults_lie_in_the_space() -> None:
@@ -335,16 +428,16 @@ def test_the_defaults_lie_in_the_space() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("hidden", 0, "hidden must be a whole number at least 1, but got 0"),
+        ("hidden", 0, "hidden must be a whole number .*1, but got 0"),
         ("hidden", 2.5, "hidden must be a whole number"),
-        ("dropout", 1.0, r"dropout must be in \[0, 1\), but got 1.0"),
-        ("dropout", float("nan"), "dropout must be in"),
+        ("dropout", 1.0, r"dropout must be .*in \[0, 1\), but got 1.0"),
+        ("dropout", float("nan"), "dropout must be .*in"),
         ("regularization", -1.0, "regularization must be"),
         ("regularization", float("nan"), "regularization must be"),
         ("batch_size", 0, "batch_size must be"),
         ("epochs", 0, "epochs must be"),
-        ("margin", 0.0, "margin must be a positive number, but got 0.0"),
-        ("learning_rate", float("inf"), "learning_rate must be a positive number"),
+        ("margin", 0.0, "margin must be .*, but got 0.0"),
+        ("learning_rate", float("inf"), "learning_rate must be .*, but got inf"),
         ("negatives", -1, "negatives must be"),
         ("hardest", 0, "hardest must be"),
         ("max_length", 0, "max_length must be"),
@@ -381,6 +474,9 @@ def test_a_batch_of_one_needs_negatives() -> None:
         (["a", None], ["x", "y"], "every text must be a string, but text 1 is None"),
         (["a", "b"], ["x", [3]], r"answers must have a text or several .*, but got \[3\]"),
         (["", "..."], ["-", "!!".replace("!", "")], "at least one text must have words"),
+        (["a", "b"], None, "answers must be a list, but got None"),
+        (["a", "b"], 3, "answers must be a list, but got 3"),
+        (["a", "b"], ["x", None], "answers must have a text or several .*, but got None"),
     ],
 )
 def test_training_texts_that_cannot_be_are_named(
@@ -391,6 +487,25 @@ def test_training_texts_that_cannot_be_are_named(
 
 
 @pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        (None, "candidates must be a list, but got None"),
+        ("x", "candidates must be a list, but got the single text 'x'"),
+        ([["x"]], "every text must be a string"),
+    ],
+)
+def test_candidates_that_cannot_be_are_named(candidates: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SiameseBiLSTM(**SMALL).fit(["a"], ["x"], candidates=candidates)
+
+
+@pytest.mark.parametrize("validation", [3, "abc", (), (["a"], [["x"]]), {"questions": ["a"]}])
+def test_a_validation_that_cannot_be_is_named(validation: Any) -> None:
+    with pytest.raises(ValueError, match=r"validation must be \(questions, pools, correct\) or"):
+        SiameseBiLSTM(**SMALL).fit(*TRAIN, validation=validation)
+
+
+@pytest.mark.parametrize(
     ("pools", "correct", "answers", "message"),
     [
         ([["x"]], ["x", "y"], None, "pools must have an entry for each question, but got 1 for 2"),
@@ -398,6 +513,12 @@ def test_training_texts_that_cannot_be_are_named(
         ([["x"], ["y"]], ["x"], None, "correct must have an entry for each question"),
         ([["x"], ["y"]], ["x", []], None, "question 1 has none"),
         ([["x"], [3]], ["x", "y"], None, "every text must be a string"),
+        (None, ["x", "y"], None, "pools must be a list, but got None"),
+        ([["x"], None], ["x", "y"], None, "pool 1 must be a list, but got None"),
+        (["x", ["y"]], ["x", "y"], None, "pool 0 must be a list, but got the single text 'x'"),
+        ([["x"], ["y"]], None, None, "correct must be a list, but got None"),
+        ([[0], [1]], None, ["x", "y"], "correct must be a list, but got None"),
+        ([[0], [1]], [0, 1], 3, "answers must be a list, but got 3"),
         ([["x"], ["y"]], [0, 0], None, "correct must have a text or several .*, but got 0"),
         ([["x"], ["y"]], [[0], [0]], None, "correct must have a text or several"),
         ([[0], [2]], [0, 1], ["x", "y"], "there is no answer 2"),

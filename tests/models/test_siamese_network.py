@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from tradewind.models.siamese import training
 from tradewind.models.siamese.model import (
     Dropout,
     Siamese,
@@ -158,6 +159,17 @@ def test_encodings_have_length_one() -> None:
     torch.testing.assert_close(found.norm(dim=1), torch.ones(4))
 
 
+def test_the_forget_gate_begins_open_and_no_other_bias_is_set() -> None:
+    rng = np.random.default_rng(0)
+    w = initial_weights(weights()["vectors"], HIDDEN, shared=False, rng=rng)
+    for name in (name for name in w if "weight_ih" in name):
+        biases = w[name].reshape(4, HIDDEN, DIMENSIONS + 1)[:, :, -1]
+        assert biases.tolist() == [[0.0] * HIDDEN, [1.0] * HIDDEN, *[[0.0] * HIDDEN] * 2]
+    for name in (name for name in w if "weight_hh" in name):
+        for U in w[name].reshape(4, HIDDEN, HIDDEN):
+            np.testing.assert_allclose(U @ U.T, np.eye(HIDDEN), atol=1e-6)
+
+
 def test_two_encoders_begin_alike() -> None:
     rng = np.random.default_rng(0)
     w = initial_weights(weights()["vectors"], HIDDEN, shared=False, rng=rng)
@@ -285,6 +297,31 @@ def test_a_drawn_negative_is_the_nearest_wrong_answer(seed: int) -> None:
         assert cosines[row, found[row]] == pytest.approx(cosines[row, wrong].max(), abs=1e-6)
 
 
+@pytest.mark.parametrize("batch_size", [4, 100])
+def test_each_question_is_trained_against_the_negatives_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, batch_size: int
+) -> None:
+    """Pairs come in another order in each epoch, and what was drawn for them comes along."""
+    data = matching()
+    drawn = np.random.default_rng(1).integers(0, 12, len(data.pairs))
+    monkeypatch.setattr(training, "hard_negatives", lambda *args: drawn)
+    real = training._loss
+    seen: list[list[int]] = []
+
+    def spy(network: Any, data: Any, questions: Any, answers: Any, *others: Any) -> Tensor:
+        n = len(questions)
+        assert len(answers) == 2 * n
+        seen.extend(np.stack([questions, answers[:n], answers[n:]], axis=1).tolist())
+        return real(network, data, questions, answers, *others)
+
+    monkeypatch.setattr(training, "_loss", spy)
+    fit(replace(SETTINGS, epochs=2, batch_size=batch_size), data)
+    expected = np.column_stack([data.pairs, drawn]).tolist()
+    one, two = seen[: len(expected)], seen[len(expected) :]
+    assert sorted(one) == sorted(two) == expected
+    assert one != two != expected
+
+
 def test_where_only_correct_answers_were_drawn_the_loss_leaves_them_out() -> None:
     data = replace(matching(), pairs=np.array([[0, a] for a in range(12)]))  # everything is right
     before = weights()
@@ -307,6 +344,25 @@ def test_the_loss_is_the_mean_over_all_pairs() -> None:
     correct = [[(q, a) in right for a in data.pairs[:, 1].tolist()] for q in data.pairs[:, 0]]
     expected = naive_loss((q @ a.T).tolist(), correct, 0.2, 1)
     assert fit(settings, data).losses == [pytest.approx(expected, abs=1e-6)]
+
+
+def test_a_smaller_last_batch_counts_for_less() -> None:
+    """With a rate of nothing, batches of all sizes have the loss of their own pairs."""
+    settings = replace(SETTINGS, epochs=1, negatives=0, learning_rate=1e-30)
+    data, network = matching(), Siamese(weights(), CPU)
+    batch_size = len(data.pairs) - 3
+    order = np.random.default_rng(0)
+    order.integers(2**63)  # the seed of the generator on the device
+    pairs = data.pairs[order.permutation(len(data.pairs))]
+    right = {(q, a) for q, a in data.pairs.tolist()}
+    q, a = (encode(network, data.questions, "question"), encode(network, data.answers, "answer"))
+    total = 0.0
+    for some in (pairs[:batch_size], pairs[batch_size:]):
+        cosines = q[some[:, 0]] @ a[some[:, 1]].T
+        correct = [[(q, a) in right for a in some[:, 1].tolist()] for q in some[:, 0].tolist()]
+        total += len(some) * naive_loss(cosines.tolist(), correct, 0.2, 1)
+    found = fit(replace(settings, batch_size=batch_size), data).losses
+    assert found == [pytest.approx(total / len(pairs), abs=1e-6)]
 
 
 def test_the_same_generator_gives_the_same_weights_to_the_bit() -> None:
@@ -364,6 +420,26 @@ def test_regularization_makes_the_weights_of_the_lstm_smaller() -> None:
         return float(sum((a**2).sum() for name, a in w.items() if name != "vectors"))
 
     assert size(1.0) < 0.5 * size(0.0)
+
+
+def test_regularization_leaves_word_vectors_alone() -> None:
+    """Those of words that no text has would shrink, and nothing would ever push them back."""
+    data = Pairs(texts("ab", "c"), texts("d", "ea", "b"), np.array([[0, 0], [1, 1]]))
+    trained = fit(replace(SETTINGS, epochs=20, regularization=1.0), data).weights["vectors"]
+    unused = [WORDS.codes[letter] for letter in "fghij"]
+    assert np.array_equal(trained[unused], weights()["vectors"][unused])
+    assert not np.allclose(trained[WORDS.codes["a"]], weights()["vectors"][WORDS.codes["a"]])
+
+
+def test_a_last_step_that_breaks_the_weights_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loss was taken before it."""
+
+    def breaking(network: Siamese, settings: Settings) -> torch.optim.Optimizer:
+        return torch.optim.SGD(network.parameters(), lr=1e38, weight_decay=1e30)
+
+    monkeypatch.setattr(training, "_optimizer", breaking)
+    with pytest.raises(ValueError, match="diverged in epoch 1: learning_rate must be smaller"):
+        fit(replace(SETTINGS, epochs=1, batch_size=100))
 
 
 def test_a_learning_rate_that_breaks_everything_is_named() -> None:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
@@ -234,6 +235,43 @@ def test_weights_are_those_of_liblinear(
     assert model.intercept_ == pytest.approx(np.zeros(3) + exact.intercept_, abs=1e-6)
 
 
+def test_the_tolerance_and_the_seed_reach_liblinear() -> None:
+    texts, stars = reviews()
+
+    def exact(model: UnigramSVM) -> NDArray[Any]:
+        """The weights that LIBLINEAR gives to the features of a model."""
+        rows = [features(model, text) for text in texts]
+        X = csr_matrix([[row.get(word, 0.0) for word in model.words_] for row in rows])
+        solver = LinearSVC(C=1.0, dual=True, tol=model.tol, random_state=model.random_state)
+        weights: NDArray[Any] = solver.fit(X, stars).coef_
+        return weights
+
+    chosen = [(0.01, 0), (0.01, 1), (1.0, 0)]
+    models = [
+        UnigramSVM(C=1.0, tol=tol, random_state=seed).fit(texts, stars) for tol, seed in chosen
+    ]
+    for model in models:
+        assert model.coef_ == pytest.approx(exact(model), abs=1e-7)
+    for other in models[1:]:
+        assert models[0].coef_ != pytest.approx(other.coef_, abs=1e-4)
+
+
+def test_the_defaults_are_those_that_did_best() -> None:
+    assert UnigramSVM().get_params() == {
+        "C": 0.1,
+        "bias": 1.0,
+        "penalty": "l2",
+        "loss": "squared_hinge",
+        "weighting": "tfidf",
+        "remove_stop_words": True,
+        "min_count": 1,
+        "balance": False,
+        "tol": 0.01,
+        "max_iter": 10_000,
+        "random_state": None,
+    }
+
+
 def test_without_a_bias_nothing_is_added() -> None:
     assert UnigramSVM(bias=0).fit(*reviews()).intercept_.tolist() == [0, 0, 0]
 
@@ -249,24 +287,24 @@ def test_too_few_iterations_are_warned_of() -> None:
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"C": 0}, "C must be a positive number, but got 0"),
-        ({"C": np.nan}, "C must be a positive number"),
-        ({"C": "1"}, "C must be a positive number"),
+        ({"C": 0}, "C must be a number > 0, but got 0"),
+        ({"C": np.nan}, "C must be a number"),
+        ({"C": "1"}, "C must be a number"),
         ({"bias": np.inf}, "bias must be a number"),
         ({"bias": np.nan}, "bias must be a number"),
         ({"bias": None}, "bias must be a number, 0 or less for none, but got None"),
         ({"bias": True}, "bias must be a number"),
-        ({"penalty": "l3"}, "penalty must be one of l2, l1, but got 'l3'"),
-        ({"loss": "log"}, "loss must be one of squared_hinge, hinge"),
+        ({"penalty": "l3"}, "penalty must be one of 'l2', 'l1', but got 'l3'"),
+        ({"loss": "log"}, "loss must be one of 'squared_hinge', 'hinge'"),
         ({"penalty": "l1", "loss": "hinge"}, 'penalty="l1" needs loss="squared_hinge"'),
-        ({"weighting": "count"}, "weighting must be one of tfidf, binary"),
-        ({"min_count": 0}, "min_count must be a whole number at least 1"),
+        ({"weighting": "count"}, "weighting must be one of 'tfidf', 'binary'"),
+        ({"min_count": 0}, "min_count must be a whole number ≥ 1"),
         ({"min_count": 1.5}, "min_count must be a whole number"),
         ({"min_count": 1000}, "no word is left of 90 texts"),
         ({"remove_stop_words": "english"}, "remove_stop_words must be True or False"),
         ({"balance": 1}, "balance must be True or False"),
-        ({"tol": 0}, "tol must be a positive number"),
-        ({"max_iter": 0}, "max_iter must be a whole number at least 1"),
+        ({"tol": 0}, "tol must be a number > 0"),
+        ({"max_iter": 0}, "max_iter must be a whole number ≥ 1"),
         ({"random_state": -1}, "random_state must be"),
     ],
 )
@@ -280,6 +318,8 @@ def test_wrong_settings_are_named_when_it_is_fitted(chosen: dict[str, Any], mess
     ("X", "y", "message"),
     [
         ("one text", [1], "a list of texts is needed"),
+        (None, [1, 2], "a list of texts is needed, but got None"),
+        (3, [1, 2], "a list of texts is needed, but got 3"),
         (["a", None], [1, 2], "every text must be a string, but text 1 is None"),
         (["a", np.nan], [1, 2], "every text must be a string, but text 1 is nan"),
         ([b"a", b"b"], [1, 2], "every text must be a string"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from typing import Any
+from unicodedata import category, normalize
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,8 @@ from tradewind.models.text import PADDING, Vocabulary, texts_of, tokenize
 
 # letters of every contraction, all that is punctuation, and what has no place in a token
 AWKWARD = st.text(alphabet="ansdtlvre'’.,()!?<>/_- \n\t1İÉß", max_size=30)
-TEXTS = AWKWARD | st.text(max_size=30)
+MARKED = st.text(alphabet="qnt's’ _é\u0301\u0304\u0323\u094d\ufe0f\U0001e8d0", max_size=30)
+TEXTS = AWKWARD | MARKED | st.text(max_size=30)
 WORDS = st.sampled_from(["a", "b", "c", "d", "e"])
 TOKENIZED = st.lists(st.lists(WORDS, max_size=6), max_size=6)
 
@@ -40,6 +42,16 @@ TOKENIZED = st.lists(st.lists(WORDS, max_size=6), max_size=6)
         ("i <3 it > that", "i 3 it that"),
         ("snake_case", "snake case"),
         ("ÉLAN vital", "élan vital"),
+        ("E\u0301LAN cafe\u0301's", "élan café 's"),
+        ("q\u0304uin isn't q\u0304n't", "q\u0304uin is n't q\u0304 n't"),
+        ("o'q\u0304s it'd\u0304", "o'q\u0304s it'd\u0304"),
+        ("नमस्ते, दुनिया!", "नमस्ते , दुनिया !"),
+        ("שָׁלוֹם", "שָׁלוֹם"),
+        ("İstanbul", "i\u0307stanbul"),
+        ("한글 \u1112\u1161\u11ab\u1100\u1173\u11af", "한글 한글"),
+        ("a \u0301 \u0301b _\u0301", "a b"),
+        ("\U00011013\U00011038\U00011013", "\U00011013\U00011038\U00011013"),
+        ("I ❤\ufe0f it 3\ufe0f\u20e3 4\u20e3", "i it 3 4"),
         ("", ""),
         (" . … — ", ""),
     ],
@@ -64,12 +76,27 @@ def test_tokens_are_their_own_tokens(text: str) -> None:
 
 
 @given(TEXTS)
+def test_it_does_not_matter_how_accents_are_written(text: str) -> None:
+    tokens = tokenize(text)
+    for form in ("NFC", "NFD"):
+        assert tokenize(normalize(form, text.lower())) == tokens
+
+
+@given(MARKED)
+def test_no_token_begins_with_a_mark(text: str) -> None:
+    for token in tokenize(text):
+        assert category(token[0])[0] != "M"
+
+
+@given(TEXTS)
 def test_case_does_not_matter_in_english(text: str) -> None:
     text = text.encode("ascii", "ignore").decode()
     assert tokenize(text.upper()) == tokenize(text)
 
 
-@pytest.mark.parametrize("piece", ["<", "a'", "n't", "<a ", "(", "x"])
+@pytest.mark.parametrize(
+    "piece", ["<", "a'", "n't", "<a ", "(", "x", "\u0304", "q\u0304", "q\u0304'", "n't\u0304"]
+)
 def test_a_long_text_without_an_end_is_cut_all_the_same(piece: str) -> None:
     assert len(tokenize(piece * 50_000)) <= 50_000
 
@@ -108,6 +135,8 @@ def test_a_list_a_column_or_an_array_are_texts(X: Any) -> None:
         (np.array([["a"], ["b"]]), r"single column, but got the shape \(2, 1\)"),
         (pd.DataFrame({"text": ["a", "b"]}), r"single column, but got the shape \(2, 1\)"),
         (np.array("a"), "single column"),
+        (None, "a list of texts is needed, but got None"),
+        (3, "a list of texts is needed, but got 3"),
     ],
 )
 def test_other_things_are_no_texts(X: Any, why: str) -> None:
@@ -160,6 +189,16 @@ def test_without_texts_there_is_nothing() -> None:
     assert len(vocabulary) == 0
     assert vocabulary.encode([]).shape == (0, 0)
     assert vocabulary.encode([["a"]]).tolist() == [[PADDING]]
+
+
+def test_texts_that_are_not_tokenized_are_no_words() -> None:
+    with pytest.raises(ValueError, match="must be a list of tokens, but there is 'bad': tokenize"):
+        Vocabulary.of([["not", "bad"], "bad"])  # type: ignore[list-item]
+
+
+def test_a_word_is_there_once() -> None:
+    with pytest.raises(ValueError, match="must be there once, but 'b' is there again"):
+        Vocabulary(("a", "b", "c", "b"))
 
 
 def test_a_vocabulary_survives_pickling() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import tradewind as tw
 from tradewind.models import TextCNN, WordVectors
 from tradewind.models.textcnn import estimator
 from tradewind.models.textcnn.training import Fold
+from tradewind.models.vectors import embedding
 
 GOOD, BAD = ("good", "great", "fine", "superb"), ("bad", "awful", "poor", "dull")
 OTHERS = tuple(f"w{i}" for i in range(30))
@@ -129,7 +132,8 @@ def test_training_texts_may_be_empty() -> None:
     texts, labels = reviews(30)
     model = small(max_epochs=2).fit(["", *texts, "?!"], ["pos", *labels, "neg"])
     assert model.n_iter_ == 2
-    small(max_epochs=1).fit(["", "", "", ""], [0, 1, 0, 1]).predict(["a"])
+    blank = small(max_epochs=1).fit([""] * 6, [0, 1] * 3)
+    assert np.isfinite(blank.predict_proba(["a"])).all()
 
 
 def test_the_same_seed_gives_the_same_model_and_another_does_not() -> None:
@@ -211,11 +215,39 @@ def test_rare_classes_weigh_more_when_balanced(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_allclose(fold.class_weights, [100 / 150, 2.0])
 
 
+def test_what_it_stops_on_has_no_part_in_the_weights_of_classes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    y = np.repeat([0, 1], [7, 2])
+    model = small(max_epochs=1, balance=True, validation_fraction=0.34)
+    (fold,) = seen_folds(monkeypatch, model, y)
+    counts = np.bincount(y[fold.train])
+    assert counts.sum() == 6
+    assert counts[0] / counts[1] != 7 / 2
+    np.testing.assert_allclose(fold.class_weights, 6 / 2 / counts)
+
+
 def test_classes_of_a_single_text_are_no_trouble() -> None:
     texts = [f"w{i}" for i in range(40)]
     model = small(max_epochs=1).fit(texts, [*range(20), *[0] * 20])
     assert len(model.classes_) == 20
-    small(max_epochs=1).fit(texts[:10], range(10))
+    assert len(small(max_epochs=1, validation_fraction=0).fit(texts[:10], range(10)).classes_) == 10
+
+
+@pytest.mark.parametrize(
+    ("y", "fraction"),
+    [([0, 1] * 2, 0.1), ([0, 1], 0.5), (range(10), 0.5), ([0, 1] * 20, 0.01)],
+)
+def test_where_no_text_is_left_to_stop_on_that_is_said(y: Any, fraction: float) -> None:
+    texts = [f"w{i}" for i in range(len(y))]
+    model = small(max_epochs=2, validation_fraction=fraction)
+    with pytest.warns(UserWarning, match=f"validation_fraction={fraction} .* is none") as said:
+        model.fit(texts, y)
+    assert len(said) == 1
+    assert [epoch["valid_loss"] for epoch in model.history_] == [None, None]
+    assert model.best_epoch_ == 2
+    model.fit(texts, y, validation=(texts[:1], y[:1]))  # and there is nothing to say
+    assert model.history_[0]["valid_loss"] is not None
 
 
 # ---- folds at once ----
@@ -265,11 +297,38 @@ def test_folds_with_other_numbers_of_batches_or_classes_are_stacks_of_their_own(
         )
 
 
-def test_the_time_of_a_stack_is_shared_out() -> None:
+@pytest.mark.parametrize(("at_once", "share"), [(True, 6.0 / 4), (False, 6.0)])
+def test_the_time_of_a_stack_is_shared_out(
+    monkeypatch: pytest.MonkeyPatch, at_once: bool, share: float
+) -> None:
+    """Every stack takes six seconds here; one by one, four folds are four stacks."""
     texts, labels = reviews(60)
-    models = small(max_epochs=2).fit_folds(texts, labels, KFold(3).split(texts))
-    assert len({model.fit_seconds_ for model in models}) == 1
-    assert models[0].fit_seconds_ > 0
+    real = estimator.train
+
+    def timed(*args: Any) -> Any:
+        trained, seconds = real(*args)
+        assert seconds > 0
+        return trained, 6.0
+
+    monkeypatch.setattr(estimator, "train", timed)
+    if at_once:
+        monkeypatch.setattr(TextCNN, "_stacks", lambda self, folds, device: [folds])
+    models = small(max_epochs=1).fit_folds(texts, labels, KFold(4).split(texts))
+    assert [model.fit_seconds_ for model in models] == pytest.approx([share] * 4)
+    assert small(max_epochs=1).fit(texts, labels).fit_seconds_ == 6.0
+
+
+def test_stacks_that_cannot_be_one_share_out_their_own_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts, labels = reviews(60)
+    real, took = estimator.train, iter([8.0, 3.0])
+    monkeypatch.setattr(estimator, "train", lambda *args: (real(*args)[0], next(took)))
+    monkeypatch.setattr(TextCNN, "_stacks", lambda self, folds, device: [folds])
+    rows = np.arange(60)
+    folds = [(rows[:40], rows[40:]), (rows[:20], rows[40:]), (rows[20:], rows[:20])]
+    models = small(max_epochs=1).fit_folds(texts, labels, folds)
+    assert [model.fit_seconds_ for model in models] == [4.0, 3.0, 4.0]
 
 
 def test_the_search_fits_folds_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,7 +385,7 @@ def test_folds_that_fail_at_once_are_a_failed_candidate() -> None:
     space = tw.Space({"d1": tw.Categorical([0.5, 7.0])})
     search = tw.TradeoffSearchCV(small(max_epochs=1), space, n_iter=2, cv=2, random_state=0)
     with (
-        pytest.warns(FitFailedWarning, match=r"d1 must be in \[0, 1\)"),
+        pytest.warns(FitFailedWarning, match=r"d1 must be .*in \[0, 1\)"),
         pytest.warns(UserWarning, match="non-finite"),
     ):
         search.fit(texts, labels)
@@ -355,12 +414,19 @@ def test_what_lies_beyond_s_is_not_there() -> None:
 
 def test_the_published_ranges() -> None:
     space = TextCNN.space()
-    assert [space[name] for name in ("d0", "k0", "f0", "hidden")] == [
+    assert [space[name] for name in ("d0", "d1", "k0", "f0", "s", "hidden")] == [
+        tw.Float(0.0, 0.95),
         tw.Float(0.0, 0.95),
         tw.Int(1, 15),
         tw.Int(1, 100),
+        tw.Int(1, 10),
         tw.Int(0, 100),
     ]
+    assert space["d2"] == tw.Float(0.0, 0.95, when={"hidden": tw.at_least(1)})
+    for i in range(1, 10):
+        beyond = {"s": tw.at_least(i + 1)}
+        assert space[f"k{i}"] == tw.Int(1, 15, when=beyond)
+        assert space[f"f{i}"] == tw.Int(1, 100, when=beyond)
     assert set(TextCNN.space(s=3)) == {
         *("channels", "activation", "bias", "balance", "optimizer", "hidden", "d0", "d1", "d2"),
         *("k0", "k1", "k2", "f0", "f1", "f2"),
@@ -373,6 +439,13 @@ def test_filter_sizes_can_be_set_by_the_names_of_the_thesis() -> None:
     assert (model.filter_sizes, model.filters, model.hidden) == ((3, 1), (10, 4), 7)
     assert TextCNN().set_params(k0=2, f0=5).filter_sizes == (2,)
     for params, lacking in (
+        ({"k99": 3, "f0": 2}, "100 filter sizes need k0"),
+        ({"s": 10**8, "k0": 1, "f0": 2}, "s must be a whole number from 1 to 100"),
+        ({"k999999999": 3, "f0": 2}, "1 filter sizes need k0"),
+        ({"k999999999": 3, "k0": 1, "f0": 2}, "Invalid parameter 'k999999999'"),
+        ({"k" + 5000 * "9": 3}, "Invalid parameter 'k999"),
+        ({"k0": 3, "f0": 2, "filter_sizes": (1,)}, "by k0, f0 or by filter_sizes, but got both"),
+        ({"s": 1, "filters": 9, "filter_sizes": (1,)}, "by filter_sizes and filters, but got both"),
         ({"s": 2, "k0": 3, "f0": 10, "k1": 1}, "need f1"),
         ({"f0": 5}, "need k0"),
         ({"s": 0}, "s must be"),
@@ -380,7 +453,7 @@ def test_filter_sizes_can_be_set_by_the_names_of_the_thesis() -> None:
     ):
         with pytest.raises(ValueError, match=lacking):
             TextCNN().set_params(**params)
-    for s in (0, -1, True, 1.5):
+    for s in (0, -1, True, 1.5, 10**8):
         with pytest.raises(ValueError, match="s must be"):
             TextCNN.space(s)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="Invalid parameter"):
@@ -388,6 +461,44 @@ def test_filter_sizes_can_be_set_by_the_names_of_the_thesis() -> None:
 
 
 # ---- manners ----
+
+
+def test_the_defaults_are_those_of_kim() -> None:
+    """Kim (2014), section 3.1, and the 300 numbers of the Google News vectors; what he leaves open
+    is as in the thesis (window, early stopping) or switched off."""
+    kim = {
+        "channels": "nonstatic",
+        "filter_sizes": (3, 4, 5),
+        "filters": 100,
+        "activation": "relu",
+        "d1": 0.5,
+        "l2_max": 3.0,
+        "batch_size": 50,
+        "optimizer": "adadelta",
+        "validation_fraction": 0.1,
+        "dimensions": 300,
+        "bias": True,
+    }
+    thesis = {"window": 10, "max_epochs": 150, "patience": 15}
+    off = {"d0": 0.0, "d2": 0.0, "hidden": 0, "balance": False, "unknown": "random"}
+    unset = {"vectors": None, "learning_rate": None, "random_state": None}
+    ours = {"device": "auto", "verbose": False}
+    assert TextCNN().get_params() == kim | thesis | off | unset | ours
+
+
+def test_the_window_is_that_of_word2vec() -> None:
+    texts, labels = reviews(60)
+    narrow, wide = (
+        small(unknown="word2vec", channels="static", window=window, max_epochs=1).fit(texts, labels)
+        for window in (1, 10)
+    )
+    words, tokens = narrow.vocabulary_, [text.split() for text in texts]
+    for model, window in ((narrow, 1), (wide, 10)):
+        expected = embedding(
+            words, vectors(), unknown="word2vec", texts=tokens, window=window, seed=0
+        )
+        np.testing.assert_array_equal(model.weights_["static"], expected)
+    assert not np.allclose(narrow.weights_["static"], wide.weights_["static"])
 
 
 def test_clone_and_params_round_trip() -> None:
@@ -410,10 +521,99 @@ def test_a_fit_that_fails_and_settings_that_change_leave_the_old_model_alone(
     np.testing.assert_array_equal(model.predict_proba(texts), expected)
 
 
-def test_a_loss_that_is_no_number_is_said() -> None:
+OTHER_VECTORS = WordVectors(("goodish", "good"), np.ones((2, 3), dtype=np.float32))
+
+
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dimensions": 3},
+        {"vectors": OTHER_VECTORS},
+        {"vectors": None},
+        {"channels": "multichannel"},
+        {"unknown": "word2vec", "window": 2},
+        {"random_state": 5},
+    ],
+)
+def test_words_not_seen_are_read_as_they_were_when_it_was_fitted(
+    given: bool, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    texts = ["goodish", "badish w3", "a word nobody knows"]
+    model = small(max_epochs=2, **({} if given else {"vectors": None, "dimensions": 6}))
+    expected = model.fit(*reviews(30)).predict_proba(texts)
+    model.set_params(**changes)
+    np.testing.assert_array_equal(model.predict_proba(texts), expected)
+    model.save(tmp_path / "model.npz")
+    again = TextCNN.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.predict_proba(texts), expected)
+    fresh = clone(model).fit(*reviews(30)).predict_proba(texts)  # and they count from then on
+    np.testing.assert_array_equal(model.fit(*reviews(30)).predict_proba(texts), fresh)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"optimizer": "adam", "learning_rate": 1e38},
+        {"learning_rate": 1e30, "batch_size": 50},  # one step, before which the loss was fine
+        {"learning_rate": 1e30, "batch_size": 50, "validation_fraction": 0, "max_epochs": 1},
+        {"optimizer": "adam", "learning_rate": 1e20, "validation_fraction": 0, "max_epochs": 1},
+        {"learning_rate": 1e30, "channels": "static", "l2_max": None, "batch_size": 50},
+    ],
+)
+def test_what_ends_in_no_numbers_is_said(changes: dict[str, Any]) -> None:
     texts, labels = reviews(20)
+    with pytest.warns(ConvergenceWarning, match="learning_rate") as said:
+        model = small(**{"max_epochs": 3, **changes}).fit(texts, labels)
+    assert len(said) == 1
+    found = model.predict_proba(texts)
+    assert not ((found > 0) & (found < 1)).any()  # NaN, or infinitely sure
+
+
+def test_of_folds_those_that_end_in_no_numbers_are_said_one_by_one() -> None:
+    texts, labels = reviews(60)
+    with pytest.warns(ConvergenceWarning, match="learning_rate") as said:
+        small(learning_rate=1e30, max_epochs=1).fit_folds(texts, labels, KFold(3).split(texts))
+    assert len(said) == 3
+
+
+def test_a_word_vector_that_is_no_number_is_said_though_all_losses_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The word need not be among those that it stopped on, nor in the texts that are looked at."""
+    texts, labels = reviews(60)
+    real = estimator.train
+
+    def broken(*args: Any) -> Any:
+        (one,), seconds = real(*args)
+        one.table[-1] = np.inf
+        return [one], seconds
+
+    monkeypatch.setattr(estimator, "train", broken)
     with pytest.warns(ConvergenceWarning, match="learning_rate"):
-        small(optimizer="adam", learning_rate=1e38, max_epochs=3).fit(texts, labels)
+        model = small(max_epochs=1, batch_size=1).fit(texts, labels)
+    assert np.isfinite(model.history_[0]["valid_loss"])
+
+
+@pytest.mark.parametrize("which", ["loss", "valid_loss"])
+@pytest.mark.parametrize("best", [1, 2])
+def test_a_loss_that_is_no_number_is_said_if_it_is_that_of_the_epoch_kept(
+    monkeypatch: pytest.MonkeyPatch, which: str, best: int
+) -> None:
+    texts, labels = reviews(60)
+    real = estimator.train
+
+    def broken(*args: Any) -> Any:
+        (one,), seconds = real(*args)
+        one.history[0] = replace(one.history[0], **{which: float("nan")})
+        one.best_epoch = best
+        return [one], seconds
+
+    monkeypatch.setattr(estimator, "train", broken)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        small(max_epochs=2).fit(texts, labels)
+    assert [warning.category for warning in said] == [ConvergenceWarning] * (best == 1)
 
 
 def test_precision_chosen_by_the_user_is_no_trouble() -> None:

@@ -197,6 +197,45 @@ def test_each_dropout_is_at_its_place(place: int) -> None:
     assert levels == [float(level) for level in range(units + 1)]
 
 
+@pytest.mark.parametrize("channel", [0, 1])
+def test_words_are_dropped_in_every_channel(channel: int) -> None:
+    """Only one channel has words, so that what comes out counts those that it let through."""
+    net = network(dropout=(0.5, 0.0, 0.0), filters=((1, 1),), hidden=0, bias=False, outputs=1)
+    weights = {name: torch.ones(1, *shape) for name, shape in net.shapes().items()}
+    weights["output.bias"] = torch.zeros(1, 1)
+    layout = Layout.of(torch.ones(1, 2000, dtype=torch.int64), 2000)
+    words = [torch.zeros(1, 2000, 4), torch.zeros(1, 2000, 4)]
+    words[channel] += 1.0
+    outputs = net(weights, words, layout, torch.Generator().manual_seed(0)).flatten()
+    assert torch.unique(outputs).tolist() == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+def test_channels_are_dropped_apart() -> None:
+    net = network(dropout=(0.5, 0.0, 0.0), filters=((1, 1),), hidden=0, bias=False, outputs=1)
+    weights = {name: torch.ones(1, *shape) for name, shape in net.shapes().items()}
+    weights["filter1"] *= 100
+    weights["output.bias"] = torch.zeros(1, 1)
+    layout = Layout.of(torch.ones(1, 2000, dtype=torch.int64), 2000)
+    words = [torch.ones(1, 2000, 4), torch.ones(1, 2000, 4)]
+    outputs = net(weights, words, layout, torch.Generator().manual_seed(0)).flatten()
+    assert len(torch.unique(outputs)) == 25  # each of 0 to 4 beside each
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),  # at -1 and 2, from their definitions
+    [
+        ("elu", (np.exp(-1) - 1, 2)),
+        ("relu", (0, 2)),
+        ("tanh", (np.tanh(-1), np.tanh(2))),
+        ("sigmoid", (1 / (1 + np.e), 1 / (1 + np.exp(-2)))),
+        ("selu", (1.0507009873554805 * 1.6732632423543772 * (np.exp(-1) - 1), 2.101401974710961)),
+    ],
+)
+def test_activations_are_what_their_names_say(name: str, values: tuple[float, float]) -> None:
+    found = ACTIVATIONS[name](torch.tensor([-1.0, 2.0], dtype=DOUBLE))
+    torch.testing.assert_close(found, torch.tensor(values, dtype=DOUBLE))
+
+
 def test_pieces_are_bounded_and_cover_all() -> None:
     net = network(filters=((3, 50_000),))
     lengths = np.array([10, 10, 500, 1, 100, 100, 1])

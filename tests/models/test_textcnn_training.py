@@ -3,7 +3,7 @@ against one by one."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -125,6 +125,15 @@ def test_words_that_a_batch_lacks_are_updated_as_if_they_had_been_there() -> Non
         torch.testing.assert_close(ours, theirs.detach(), rtol=1e-5, atol=1e-6)
 
 
+def test_the_first_step_of_adadelta_is_that_of_keras() -> None:
+    """sqrt(epsilon / (0.05 g² + epsilon)) g, with an epsilon of 1e-7; the rate is 1."""
+    g = torch.tensor([1.0, 1e-3, 0.0])
+    by = adadelta(g, torch.zeros(3), torch.zeros(3), 0.95)
+    expected = torch.sqrt(1e-7 / (0.05 * g**2 + 1e-7)) * g
+    torch.testing.assert_close(by, expected)
+    assert RATES == {"adadelta": 1.0, "adam": 0.001}
+
+
 @pytest.mark.parametrize("optimizer", ["adadelta", "adam"])
 @pytest.mark.parametrize("channels", ["static", "nonstatic", "multichannel"])
 @pytest.mark.parametrize("dropout", [(0.0, 0.0, 0.0), (0.3, 0.4, 0.5)])
@@ -146,11 +155,34 @@ def test_a_fold_learns_in_a_stack_what_it_learns_alone(
     for one, alone in zip(together, folds, strict=True):
         ((single,), _) = train(network, plan, texts, labels, [alone])
         assert one.best_epoch == single.best_epoch
-        assert len(one.history) == len(single.history)
+        assert_same_history(one, single)
         for name, weights in single.weights.items():
             np.testing.assert_allclose(one.weights[name], weights, atol=1e-5)
         if channels != "static":
             np.testing.assert_allclose(one.table, single.table, atol=1e-5)
+
+
+def assert_same_history(one: Trained, other: Trained) -> None:
+    """Losses and accuracies of every epoch, on training and on validation rows."""
+    ours, theirs = ([astuple(epoch) for epoch in each.history] for each in (one, other))
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize("sizes", [(1, 9, 4), (20, 3, 7)])
+def test_folds_of_a_stack_may_stop_on_more_or_fewer_rows(sizes: tuple[int, ...]) -> None:
+    """Shorter ones are filled up with rows of theirs, which must not count twice."""
+    texts, labels, table = data(60)
+    rows = np.random.default_rng(0).permutation(60)
+    folds = [fold(rows[:40], table, rows[60 - size :]) for size in sizes]
+    plan = replace(PLAN, max_epochs=12, patience=2)
+    together, _ = train(NETWORK, plan, texts, labels, folds)
+    for one, alone in zip(together, folds, strict=True):
+        ((single,), _) = train(NETWORK, plan, texts, labels, [alone])
+        assert one.best_epoch == single.best_epoch
+        assert_same_history(one, single)
+        n = len(alone.valid)
+        counts = [n * epoch.valid_accuracy for epoch in one.history if epoch.valid_accuracy]
+        np.testing.assert_allclose(counts, np.round(counts), atol=1e-4)
 
 
 def test_a_fold_that_stops_first_takes_what_is_its_own_with_it() -> None:
@@ -170,7 +202,7 @@ def test_a_fold_that_stops_first_takes_what_is_its_own_with_it() -> None:
     assert len(together[0].history) < max(len(one.history) for one in together)
     for one, alone in zip(together, folds, strict=True):
         ((single,), _) = train(network, plan, texts, against, [alone])
-        assert len(one.history) == len(single.history)
+        assert_same_history(one, single)
         np.testing.assert_allclose(one.weights["output"], single.weights["output"], atol=1e-5)
         np.testing.assert_allclose(one.table, single.table, atol=1e-5)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 import pickle
 import re
 from pathlib import Path
@@ -155,6 +156,52 @@ def test_validation_queries_stop_it_and_the_best_trees_are_kept() -> None:
     assert model.score(*valid) >= alone.score(*valid) - 1e-12
 
 
+@pytest.mark.parametrize("levels", [2, 4])
+def test_it_stops_when_ndcg_at_1_has_not_improved_for_so_many_trees(levels: int) -> None:
+    train, valid = pools(60, levels=levels), pools(60, seed=1, levels=levels)
+
+    def kept(at: int, patience: int) -> int:
+        settings = {
+            "objective": "lambdarank",
+            "metric": "ndcg",
+            "eval_at": [at],
+            "num_leaves": 15,
+            "learning_rate": 0.3,
+            "min_data_in_leaf": 5,
+            "verbosity": -1,
+            "num_threads": 1,
+        }
+        data = lightgbm.Dataset(*train[:2], group=np.full(60, 10))
+        held_out = lightgbm.Dataset(*valid[:2], group=np.full(60, 10), reference=data)
+        stop = lightgbm.early_stopping(patience, verbose=False)
+        plain = lightgbm.train(settings, data, 200, valid_sets=[held_out], callbacks=[stop])
+        return int(plain.best_iteration)
+
+    assert kept(1, 5) != kept(5, 5)
+    assert kept(1, 5) != kept(1, 50)
+    for patience in (5, 50):
+        model = small(trees=200, learning_rate=0.3, patience=patience)
+        assert model.fit(*train, validation=valid).n_trees_ == kept(1, patience)
+
+
+def test_threads_reach_lightgbm(monkeypatch: pytest.MonkeyPatch) -> None:
+    train, predict, seen = lightgbm.train, lightgbm.Booster.predict, []
+
+    def training(settings: dict[str, Any], *rest: Any, **more: Any) -> Any:
+        seen.append(settings["num_threads"])
+        return train(settings, *rest, **more)
+
+    def predicting(*rest: Any, num_threads: int) -> Any:
+        seen.append(num_threads)
+        return predict(*rest, num_threads=num_threads)
+
+    monkeypatch.setattr(lightgbm, "train", training)
+    monkeypatch.setattr(lightgbm.Booster, "predict", predicting)
+    X, y, qid = pools(4)
+    small(trees=2, n_jobs=2).fit(X, y, qid).predict(X)
+    assert seen == [2, 2]
+
+
 def test_it_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     X, y, qid = pools(3)
     constant = np.column_stack([X, np.ones(len(X))])
@@ -240,6 +287,34 @@ def test_a_saved_model_predicts_the_same(fitted: TreeRanker, tmp_path: Path) -> 
         UnigramSVM.load(tmp_path / "trees.npz")
 
 
+def test_trees_that_were_changed_in_their_file_are_refused(
+    fitted: TreeRanker, tmp_path: Path
+) -> None:
+    """LightGBM would end Python when it reads them."""
+    path = tmp_path / "trees.npz"
+    fitted.save(path)
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    document = json.loads(arrays["document"].tobytes())
+    trees = document["state"]["model_"]
+    for other in (trees[:900], trees[:-900], "", trees.replace("num_leaves=15", "num_leaves=16")):
+        assert other != trees
+        document["state"]["model_"] = other
+        changed = np.frombuffer(json.dumps(document).encode(), np.uint8)
+        for kept in (arrays, {}):
+            np.savez(path, **{**kept, "document": changed})
+            with pytest.raises(DataError, match="is damaged: it was changed since it was saved"):
+                TreeRanker.load(path)
+
+
+def test_one_that_asks_for_queries_can_be_saved(tmp_path: Path) -> None:
+    X, y, qid = pools(4)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = small(trees=2).set_fit_request(qid=True).fit(X, y, qid)
+        model.save(tmp_path / "trees.npz")
+    assert np.array_equal(TreeRanker.load(tmp_path / "trees.npz").predict(X), model.predict(X))
+
+
 def test_a_refit_replaces_the_trees() -> None:
     model = small().fit(*pools())
     X, y, qid = pools(seed=2)
@@ -263,17 +338,21 @@ def test_it_must_be_fitted(method: str) -> None:
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"trees": 0}, "trees must be a whole number at least 1, but got 0"),
+        ({"trees": 0}, "trees must be a whole number ≥ 1, but got 0"),
         ({"trees": 1.5}, "trees must be a whole number"),
         ({"leaves": 1}, "leaves must be a whole number from 2"),
-        ({"learning_rate": 0}, "learning_rate must be a positive number"),
-        ({"learning_rate": np.nan}, "learning_rate must be a positive number"),
-        ({"min_data_in_leaf": 0}, "min_data_in_leaf must be a whole number at least 1"),
-        ({"feature_fraction": 0}, "feature_fraction must be a positive number"),
-        ({"feature_fraction": 1.5}, "feature_fraction must be in (0, 1], but got 1.5"),
-        ({"bagging_fraction": "half"}, "bagging_fraction must be a positive number"),
-        ({"patience": 0}, "patience must be a whole number at least 1"),
-        ({"n_jobs": 0}, "n_jobs must be a whole number at least 1"),
+        ({"learning_rate": 0}, "learning_rate must be a number > 0"),
+        ({"learning_rate": np.nan}, "learning_rate must be a number > 0"),
+        ({"min_data_in_leaf": 0}, "min_data_in_leaf must be a whole number from 1"),
+        ({"min_data_in_leaf": 2**31}, "min_data_in_leaf must be a whole number from 1 to 21474"),
+        ({"min_data_in_leaf": 2**32 + 1}, "min_data_in_leaf must be a whole number from 1"),
+        ({"feature_fraction": 0}, "feature_fraction must be a number in (0, 1]"),
+        ({"feature_fraction": 1.5}, "feature_fraction must be a number in (0, 1], but got 1.5"),
+        ({"bagging_fraction": "half"}, "bagging_fraction must be a number in (0, 1]"),
+        ({"bagging_fraction": 0.02}, "must leave a candidate, but 0.02 of 40 leaves none"),
+        ({"patience": 0}, "patience must be a whole number ≥ 1"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number from 1"),
+        ({"n_jobs": 100_000}, "n_jobs must be a whole number from 1 to 1024"),
         ({"n_jobs": None}, "n_jobs must be a whole number"),
     ],
 )
@@ -297,6 +376,8 @@ X4 = np.arange(8.0).reshape(4, 2)
         (X4, [0, 1], [1, 1, 2, 2], "4 candidates need a relevance each, but got (2,)"),
         (X4, [0, 1, 0, 1], [1, 1], "4 candidates need a query id each, but got (2,)"),
         (X4, [0, 1, 0, 1], [1, 1, 2, np.nan], "qid must have no NaN"),
+        (X4, [0, 1, 0, 1], [1, 1, None, None], "qid must be all strings or all numbers"),
+        (X4, [0, 1, 0, 1], pd.Series([1, 1, "a", "a"]), "qid must be all strings or all numbers"),
         (X4, [0, 0, 0, 0], [1, 1, 2, 2], "there is nothing to learn"),
         (X4, [1, 1, 0, 0], [1, 1, 2, 2], "there is nothing to learn"),
         (np.full((4, 2), np.inf), [0, 1, 0, 1], [1, 1, 2, 2], "infinity"),
@@ -325,6 +406,17 @@ def test_other_features_than_those_of_fit_are_refused(fitted: TreeRanker) -> Non
         small().fit(X, y, qid, validation=(X, y, qid[::-1] % 2))
     with pytest.raises(ValueError, match="a query id each"):
         fitted.ranks(X, qid[:3])
+
+
+def test_a_candidate_is_enough_for_a_tree_to_see() -> None:
+    X, y, qid = pools(4)
+    assert small(trees=3, bagging_fraction=0.025).fit(X, y, qid).predict(X).shape == (40,)
+
+
+@pytest.mark.parametrize("validation", [3, "abc", (1, 2), pools(2)[:2], np.zeros((3, 2))])
+def test_validation_queries_are_given_as_those_to_learn_from(validation: Any) -> None:
+    with pytest.raises(ValueError, match=re.escape("validation must be (X, y, qid), but got ")):
+        small().fit(*pools(4), validation=validation)
 
 
 def test_without_lightgbm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,12 +11,14 @@ import re
 import subprocess
 import sys
 import tracemalloc
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from gensim.models import Word2Vec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
@@ -25,6 +27,7 @@ from numpy.typing import NDArray
 from tradewind.errors import DataError
 from tradewind.models.vectors import (
     WordVectors,
+    _checksum,
     embedding,
     random_vectors,
     read_vectors,
@@ -172,6 +175,8 @@ def test_a_pickle_holds_the_words_and_vectors_and_no_more() -> None:
         (("a", "b"), np.array([[1.0, 2.0], [np.nan, 1.0]]), "that of 'b' is not"),
         (("a", "b"), np.array([[np.inf, -np.inf], [1.0, 1.0]]), "that of 'a' is not"),
         (("a",), np.array([[1e300]]), "that of 'a' is not"),
+        (("a",), np.array([[1 + 2j]]), "vectors must be real numbers, but got complex128"),
+        (("a",), np.array([["1"]]), "vectors must be real numbers, but got <U1"),
     ],
 )
 def test_vectors_that_contradict_themselves_are_refused(words: Any, table: Any, why: str) -> None:
@@ -222,6 +227,21 @@ def test_a_single_string_is_not_the_words(path: Path) -> None:
         read(path, binary(WORDS, TABLE), "the")
 
 
+@pytest.mark.parametrize("words", [[1, 2], ["the", None], {b"the"}])
+def test_words_are_strings(path: Path, words: Any) -> None:
+    with pytest.raises(ValueError, match="every word must be a string, but got"):
+        read(path, binary(WORDS, TABLE), words)
+
+
+@pytest.mark.parametrize("write", [text, glove, windows], ids=lambda write: write.__name__)
+def test_a_mark_of_utf_8_and_empty_lines_say_nothing(path: Path, write: Writer) -> None:
+    end = b"\r\n" if write is windows else b"\n"
+    lines = write(WORDS, TABLE).split(end)
+    content = b"\xef\xbb\xbf" + end.join([*lines[:2], b"", *lines[2:], b" ", b""])
+    assert same(read(path, content), WORDS, TABLE)
+    assert same(read(path, gzip.compress(content), ["the"]), ["the"], TABLE[:1])
+
+
 def test_half_precision_is_read(path: Path) -> None:
     assert same(
         read(path, arrays(WORDS[:3], TABLE[:3].astype(np.float16))),
@@ -246,10 +266,10 @@ def is_number(field: str) -> bool:
     return True
 
 
-# words with spaces, if their end cannot be taken for one more number
+# words with spaces, if their end cannot be taken for one more number, or for too wide a gap
 SPACED = st.text(
     st.characters(codec="utf-8", exclude_characters="\n\0"), min_size=1, max_size=5
-).filter(lambda word: not any(map(is_number, word.split(" ")[1:])))
+).filter(lambda word: word[-1] != " " and not any(map(is_number, word.split(" ")[1:])))
 
 
 @given(TABLES, st.data())
@@ -334,7 +354,9 @@ def test_a_text_that_ends_within_a_row_is_an_error(path: Path, write: Writer) ->
         (b"3 0\na\nb\nc\n", "holds no vectors"),
         (b"a 1 2\nb 1 2 3\n", "line 2: a word and 2 numbers are needed, but there are 4 fields"),
         (b"a 1 2\nb 1\n", "line 2: a word and 2 numbers are needed, but there are 2 fields"),
-        (b"a 1 2\n\nb 1 2\n", "line 2: a word and 2 numbers are needed, but there are 0 fields"),
+        (b"a  1 2\nb  1 2\n", "line 1: single spaces must part a word and numbers"),
+        (b"a 1  2\nb 1  2\n", "line 1: single spaces must part a word and numbers"),
+        (b"2 2\na  1 2\nb  1 2\n", "line 2: single spaces must part a word and numbers"),
         (b"a 1 2\n 1 2\n", "line 2: a word and 2 numbers"),
         (b"a 1 2\nb 1 x\n", "line 2: could not convert"),
         (b"a 1 2\nb 1 nan\n", "line 2: the vector is not finite"),
@@ -342,6 +364,9 @@ def test_a_text_that_ends_within_a_row_is_an_error(path: Path, write: Writer) ->
         (b"a 1 2\nb 1e39 1\n", "line 2: the vector is not finite"),
         (b"a 1 2\n\xff\xfe 1 2\n", r"the word b'\\xff\\xfe' is not UTF-8"),
         (b"3 2\na 1 2\nb 3 4\n", "there are 2 vectors of 3"),
+        (b"3 2\na 1 2\n\n\nb 3 4\n\n", "there are 2 vectors of 3"),
+        (b"1 2\na 1 2\n\nb 3 4\n", "line 4: this is more than the 1 vectors of the header"),
+        (b"2 32769\na 1\n", "up to 32768 dimensions, but the header says 32769"),
         (b"1 2\na 1 2\nb 3 4\n", "line 3: this is more than the 1 vectors of the header"),
         (b"2 3\na 1 2\nb 3 4\n", "line 2: a word and 3 numbers are needed, but there are 3 fields"),
         (b"2 1\na 1 2\nb 3 4\n", "line 2: a word and 1 numbers are needed, but there are 3 fields"),
@@ -425,6 +450,32 @@ def test_a_header_that_promises_the_world_takes_no_memory(
             read_vectors(path)
 
     assert peak(refused) < 40e6
+
+
+@pytest.mark.parametrize(
+    ("begin", "why"),
+    [
+        (b"5 3\nx", "vector 1: no word ends within 1048576 bytes"),
+        (b"2 1\na \0\0\0\0", "vector 2: no word ends within 1048576 bytes"),
+        (b"5 3\na 1 2 3\nb", "line 3: lines must be shorter than 1048576 bytes"),
+        (b"a 1 2\nb", "line 2: lines must be shorter than 1048576 bytes"),
+        (b"a 1 2", "line 1: lines must be shorter than 1048576 bytes"),
+    ],
+)
+def test_a_word_or_line_without_end_is_not_read_to_the_end(
+    path: Path, begin: bytes, why: str
+) -> None:
+    packer = zlib.compressobj(1, wbits=31)
+    with open(path, "wb") as file:
+        file.write(packer.compress(begin))
+        for _ in range(40):
+            file.write(packer.compress(b"2" * (1 << 20)))  # and the end of the file is missing
+
+    def refused() -> None:
+        with pytest.raises(DataError, match=why):
+            read_vectors(path, ["a"])
+
+    assert peak(refused) < 30e6
 
 
 def test_words_that_are_not_wanted_are_never_held(path: Path) -> None:
@@ -516,6 +567,16 @@ def test_word2vec_trains_the_words_of_the_texts() -> None:
     assert not np.array_equal(table, word2vec(TEXTS, ["blue", "red"], 8, window=1, seed=1))
 
 
+def test_a_word_that_the_texts_have_once_is_trained() -> None:
+    texts = [*TEXTS, ["red", "once", "blue"]]
+    table = word2vec(texts, ["once", "never"], 50, seed=1)
+    plain = Word2Vec(
+        texts, vector_size=50, window=10, min_count=1, workers=1, seed=1, hashfxn=_checksum
+    )
+    assert np.array_equal(table[0], plain.wv["once"])
+    assert "never" not in plain.wv
+
+
 def test_words_that_the_texts_lack_are_drawn_like_the_others() -> None:
     table = word2vec(TEXTS, ["unheard", "red"], 200, seed=1)
     assert np.array_equal(table[1], word2vec(TEXTS, ["red"], 200, seed=1)[0])
@@ -598,6 +659,13 @@ def test_the_spread_of_many_vectors_needs_all_of_them() -> None:
 def test_where_nothing_varies_the_spread_is_that_of_kim(table: NDArray[Any]) -> None:
     words = ("a", "b")[: len(table)]
     assert WordVectors(words, table.astype(np.float32)).spread == 0.25
+
+
+def test_unknown_words_beside_the_largest_vectors_are_finite() -> None:
+    table = np.array([[3.4e38] * 50, [-3.4e38] * 50], dtype=np.float32)
+    drawn = embedding(["new"], WordVectors(("a", "b"), table))[1]
+    assert np.isfinite(drawn).all()
+    assert np.abs(drawn).max() > 1e38
 
 
 def test_unknown_words_have_the_variance_of_the_vectors() -> None:

@@ -14,6 +14,7 @@ from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
@@ -68,20 +69,20 @@ def failure_of(workers: ProcessWorkers, number: int = 0) -> Failure:
 @pytest.mark.parametrize(
     ("settings", "kind", "message"),
     [
-        ({"n_workers": 0}, ValueError, "n_workers ≥ 1 must hold, but got 0"),
-        ({"n_workers": 1.5}, TypeError, "n_workers must be an integer, but got 1.5"),
-        ({"n_workers": True}, TypeError, "must be an integer"),
-        ({"gpus": 0}, ValueError, "gpus ≥ 1 must hold"),
+        ({"n_workers": 0}, ValueError, "n_workers must be a whole number ≥ 1, but got 0"),
+        ({"n_workers": 1.5}, ValueError, "must be a whole number ≥ 1, but got 1.5"),
+        ({"n_workers": True}, ValueError, "must be a whole number ≥ 1, but got True"),
+        ({"gpus": 0}, ValueError, "gpus must be a whole number ≥ 1, but got 0"),
         ({"gpus": []}, ValueError, "one or more distinct devices"),
         ({"gpus": [1, 1]}, ValueError, r"distinct devices, but got \[1, 1\]"),
-        ({"gpus": [-1]}, ValueError, "every GPU ≥ 0 must hold"),
-        ({"gpus": [0.5]}, TypeError, "every GPU must be an integer"),
+        ({"gpus": [-1]}, ValueError, "every GPU must be a whole number ≥ 0, but got -1"),
+        ({"gpus": [0.5]}, ValueError, "every GPU must be a whole number ≥ 0"),
         ({"gpus": "0,1"}, TypeError, "a number, or a list"),
         ({"slots_per_gpu": 2}, ValueError, "needs gpus"),
-        ({"gpus": 2, "slots_per_gpu": 0}, ValueError, "slots_per_gpu ≥ 1 must hold"),
+        ({"gpus": 2, "slots_per_gpu": 0}, ValueError, "slots_per_gpu must be a whole number ≥ 1"),
         ({"n_workers": 5, "gpus": 2, "slots_per_gpu": 2}, ValueError, "at most the 4 slots"),
-        ({"grace": -1}, ValueError, "grace must be"),
-        ({"grace": "2"}, ValueError, "grace must be"),
+        ({"grace": -1}, ValueError, "grace must be a number ≥ 0, but got -1"),
+        ({"grace": "2"}, ValueError, "grace must be a number ≥ 0, but got '2'"),
     ],
 )
 def test_a_wrong_argument_is_explained(
@@ -93,6 +94,7 @@ def test_a_wrong_argument_is_explained(
 
 def test_a_runner_is_a_value() -> None:
     assert ProcessRunner(2, gpus=2) == ProcessRunner(2, gpus=[0, 1])
+    assert ProcessRunner(2, gpus=2) == ProcessRunner(np.int64(2), gpus=np.arange(2))
     with pytest.raises(FrozenInstanceError):
         ProcessRunner(2).n_workers = 3  # type: ignore[misc]
 

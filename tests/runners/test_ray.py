@@ -239,7 +239,7 @@ def test_without_the_package_the_error_says_what_to_install(
 
 
 def test_wrong_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match="n_workers ≥ 1"):
+    with pytest.raises(ValueError, match="n_workers must be a whole number ≥ 1, but got 0"):
         RayRunner(n_workers=0)
     with pytest.raises(ValueError, match="amounts ≥ 0"):
         RayRunner(resources={"gpu": -1})

@@ -285,8 +285,8 @@ def test_a_thousand_levels_declared_in_reverse_are_put_in_order() -> None:
     ("parameters", "message"),
     [
         ({}, "a Space needs at least one parameter, but got an empty mapping"),
-        ([("x", Bool())], "a Space takes a mapping from names to parameters, got"),
-        (None, "a Space takes a mapping from names to parameters, got None"),
+        ([("x", Bool())], "a Space takes a mapping from names to parameters, but got"),
+        (None, "a Space takes a mapping from names to parameters, but got None"),
         ({"": Bool()}, "parameter names are non-empty strings, but got ''"),
         ({1: Bool()}, "parameter names are non-empty strings, but got 1"),
         ({"x": (0, 1)}, r"'x' must be one of Float, Int, .*, but got \(0, 1\); .*from_dict"),

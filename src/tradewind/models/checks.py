@@ -2,66 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
+from tradewind.checks import whole
 from tradewind.models.text import texts_of
 from tradewind.models.vectors import WordVectors
 from tradewind.targets import Rows
-
-
-def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """A whole number of at least `low` and at most `high`."""
-    fits = isinstance(value, Integral) and not isinstance(value, bool)
-    if not fits or value < low or (high is not None and value > high):
-        rule = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(f"{name} must be a whole number {rule}, but got {value!r}")
-    return int(value)
-
-
-def share(name: str, value: Any) -> float:
-    """A number in [0, 1)."""
-    if not _is_real(value) or not 0 <= value < 1:
-        raise ValueError(f"{name} must be in [0, 1), but got {value!r}")
-    return float(value)
-
-
-def positive(name: str, value: Any) -> float:
-    if not _is_real(value) or not 0 < value < math.inf:
-        raise ValueError(f"{name} must be a positive number, but got {value!r}")
-    return float(value)
-
-
-def one_of(name: str, value: Any, choices: Collection[str]) -> Any:
-    if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, but got {value!r}")
-    return value
-
-
-def flag(name: str, value: Any) -> bool:
-    """True or False; NumPy's will do."""
-    if value is not True and value is not False and type(value).__name__ not in ("bool", "bool_"):
-        raise ValueError(f"{name} must be True or False, but got {value!r}")
-    return bool(value)
-
-
-def seed_of(random_state: Any) -> int:
-    """A seed from what scikit-learn takes as `random_state`."""
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
-        return whole("random_state", random_state, 0, 2**63 - 1)
-    return int(check_random_state(random_state).randint(2**31))
-
-
-def or_none(check: Callable[..., Any], name: str, value: Any, *bounds: Any) -> Any:
-    """None, or what the check gives."""
-    return None if value is None else check(name, value, *bounds)
 
 
 def whole_numbers(name: str, given: Any, low: int) -> tuple[int, ...]:
@@ -119,7 +70,3 @@ def rows_of(given: Any, n: int) -> Rows:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, (Integral, np.bool_))
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tradewind.checks import flag, or_none, whole
 from tradewind.errors import DataError, DataMissing
 from tradewind.models.files import CHUNK, FOLDER, arrays, columns, data_folder, lines, opened
 
@@ -40,6 +41,7 @@ _POOLS = {
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _JUDGED = re.compile(rf"{_NUMBER}\s+qid:\d{{1,18}}(?:\s+\d{{1,18}}:{_NUMBER})*")
 _MOST_FEATURES = 1 << 16
+_MOST_RELEVANT = 1 << 31
 
 
 # ---- MR and Yelp ----
@@ -266,10 +268,18 @@ def _ids(texts: Mapping[int, str], given: str, place: str) -> tuple[int, ...]:
 
 
 def load_letor(
-    path: Location,
+    path: Location, *, n_features: int | None = None, zero_based: bool = False
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
     """Judged documents in the format of LETOR and SVMlight, `2 qid:1 1:0.5 2:0.1 # comment`:
-    features (documents, features), relevance and query ids. Rows of a query stand together."""
+    features (documents, features), relevance and query ids. Rows of a query stand together.
+
+    A file leaves out features that are zero, so it does not tell how many there are, or whether
+    they are numbered from 0. Without `n_features`, the last that some document has is the last
+    column: files that belong together, as training and test sets, need the same number to have the
+    same columns. Features are numbered from 1, as LETOR does, unless `zero_based` is True.
+    """
+    n_features = or_none(whole, "n_features", n_features, 1, _MOST_FEATURES)
+    zero_based = flag("zero_based", zero_based)
     path = Path(path)
     if not path.exists():
         raise DataMissing(f"there is no file {path}")
@@ -283,15 +293,14 @@ def load_letor(
         raise DataError(f"{_first_foreign(path)}: every row needs a query, as in `2 qid:1 1:0.5`")
     if not len(relevance):
         raise DataError(f"{path} is empty")
-    if X.shape[1] > _MOST_FEATURES:
-        raise DataError(
-            f"{path}: features must number up to {_MOST_FEATURES}, but there are {X.shape[1]}"
-        )
-    features = X.toarray()
-    _check_row(path, np.isfinite(features).all(axis=1), "features must be finite")
-    natural = np.isfinite(relevance) & (relevance >= 0) & (relevance == np.floor(relevance))
-    _check_row(path, natural, "relevance must be 0, 1, 2, ...")
-    starts = np.flatnonzero(np.diff(queries, prepend=queries[0] - 1))
+    if not zero_based:
+        rule = "features must be numbered from 1 unless zero_based=True is given"
+        _check_row(path, X[:, :1].getnnz(axis=1) == 0, rule)
+    features = _columns(path, X if zero_based else X[:, 1:], n_features)
+    _check_row(path, np.all(np.isfinite(features), axis=1), "features must be finite")
+    natural = (relevance >= 0) & (relevance < _MOST_RELEVANT) & (relevance == np.floor(relevance))
+    _check_row(path, natural, f"relevance must be 0, 1, 2, ... below {_MOST_RELEVANT}")
+    starts = np.flatnonzero(np.concatenate([[True], queries[1:] != queries[:-1]]))
     together = np.ones(len(queries), dtype=bool)
     together[np.delete(starts, np.unique(queries[starts], return_index=True)[1])] = False
     _check_row(path, together, "rows of a query must stand together, but this one comes again")
@@ -299,8 +308,8 @@ def load_letor(
 
 
 def _svmlight(path: Path) -> tuple[Any, NDArray[np.float64], NDArray[np.int64]]:
-    """Features (sparse), relevance and query ids, read piece by piece: scikit-learn's reader takes
-    time by the square of the rows where there are query ids."""
+    """Features by their numbers (sparse), relevance and query ids, read piece by piece:
+    scikit-learn's reader takes time by the square of the rows where there are query ids."""
     from scipy.sparse import vstack
     from sklearn.datasets import load_svmlight_file
 
@@ -317,9 +326,22 @@ def _svmlight(path: Path) -> tuple[Any, NDArray[np.float64], NDArray[np.int64]]:
     for X, _, _ in parts:
         X.resize((X.shape[0], width))
     X = vstack([part[0] for part in parts], format="csr")
-    if X.nnz and X.indices.min() > 0:  # features are numbered from 1, as they should
-        X = X[:, 1:]
     return X, np.concatenate([part[1] for part in parts]), np.concatenate([p[2] for p in parts])
+
+
+def _columns(path: Path, X: Any, n_features: int | None) -> NDArray[np.float32]:
+    """The features as an array of n_features, or of as many as there are."""
+    rows, there = X.shape
+    if n_features is None and there > _MOST_FEATURES:
+        raise DataError(
+            f"{path}: features must number up to {_MOST_FEATURES}, but there are {there}"
+        )
+    if n_features is not None:
+        few = X[:, n_features:].getnnz(axis=1) == 0
+        _check_row(path, few, f"features must number up to n_features={n_features}")
+        X.resize((rows, n_features))
+    features: NDArray[np.float32] = X.toarray()
+    return features
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str]]:

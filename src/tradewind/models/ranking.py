@@ -163,6 +163,12 @@ def query_ids(qid: Any, n: int) -> NDArray[Any]:
     ids = np.asarray(qid)
     if ids.shape != (n,):
         raise ValueError(f"{n} candidates need a query id each, but got {ids.shape}")
-    if ids.dtype.kind == "f" and np.isnan(ids).any():
+    try:
+        is_missing = ids.dtype.kind in "fO" and bool((ids != ids).any())  # NaN does not equal NaN
+        if ids.dtype.kind == "O":
+            np.unique(ids)
+    except TypeError:
+        raise ValueError("qid must be all strings or all numbers, but they are mixed") from None
+    if is_missing:
         raise ValueError("qid must have no NaN: every candidate belongs to a query")
     return ids

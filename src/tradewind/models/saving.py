@@ -1,7 +1,13 @@
-"""Fitted estimators as files: one .npz of plain arrays and one JSON document, nothing pickled."""
+"""Fitted estimators as files: one .npz of plain arrays and one JSON document, nothing pickled.
+
+A digest of the document tells when it was changed, by damage or by somebody's edit, before anything
+makes use of it. It does not make a foreign file safe, since whoever changes a file on purpose can
+change its digest, too: the trees of a `TreeRanker` are read by LightGBM, which trusts them.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -16,22 +22,34 @@ from tradewind.models.vectors import WordVectors
 
 _FORMAT = 1
 _DOCUMENT = "document"  # the name of the JSON among the arrays
+_DIGEST = "digest"
 
 
 class Saved:
     """`save` and `load` for estimators in the manner of scikit-learn: all parameters and all fitted
-    attributes, as long as they are numbers, strings, arrays, word vectors or made of these."""
+    attributes (whose names end with _), as long as they are numbers, strings, arrays, word vectors
+    or made of these."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write this estimator to a file, which is replaced at once or not at all."""
+        """Write this estimator to a file, which is replaced at once or not at all. A `RandomState`
+        becomes None."""
         arrays: dict[str, Any] = {}
+        parameters = vars(type(self)())
         document = {
             "format": _FORMAT,
             "kind": type(self).__name__,
-            "state": {name: _encode(name, value, arrays) for name, value in vars(self).items()},
+            "state": {
+                name: _encode(name, value, arrays)
+                for name, value in vars(self).items()
+                if name in parameters or _is_fitted(name)
+            },
         }
-        arrays[_DOCUMENT] = np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
+        content = json.dumps(document).encode()
+        arrays[_DOCUMENT] = np.frombuffer(content, dtype=np.uint8)
+        arrays[_DIGEST] = np.frombuffer(_digest(content), dtype=np.uint8)
         path = Path(path)
+        if path.is_symlink():
+            path = path.resolve()  # what it points to is replaced, and it stays a link
         if not path.parent.is_dir():
             raise DataMissing(f"there is no folder {path.parent}")
         aside = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -46,10 +64,12 @@ class Saved:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The estimator in a file that `save` wrote."""
+        """The estimator in a file that `save` wrote. A parameter that the file does not have, since
+        it is older, takes its default."""
         arrays = arrays_in(Path(path))
         try:
-            document = json.loads(arrays.pop(_DOCUMENT).tobytes())
+            content = arrays.pop(_DOCUMENT).tobytes()
+            document = json.loads(content)
             version, kind = document["format"], document["kind"]
         except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise DataError(f"{path} is not a saved model: {error!r}") from None
@@ -59,13 +79,28 @@ class Saved:
             )
         if kind != cls.__name__:
             raise DataError(f"{path} holds a {kind}: load it with {kind}.load")
-        model = cls.__new__(cls)
+        if _DIGEST not in arrays or arrays.pop(_DIGEST).tobytes() != _digest(content):
+            raise DataError(f"{path} is damaged: it was changed since it was saved")
+        model = cls()
         try:
             state = {name: _decode(value, arrays) for name, value in document["state"].items()}
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise DataError(f"{path} is damaged: {error!r}") from None
+        for name in state:
+            if name not in vars(model) and not _is_fitted(name):
+                raise DataError(
+                    f"{path} has {name!r:.60}, which is not of a {kind}: update Tradewind"
+                )
         vars(model).update(state)
         return model
+
+
+def _is_fitted(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def _encode(name: str, value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
@@ -78,7 +113,9 @@ def _encode(name: str, value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         case np.ndarray() if isinstance(value, np.ma.MaskedArray):
             pass  # its mask would be lost
         case np.ndarray() if value.dtype.kind in "biufcSUmM":
-            key = f"a{len(arrays)}"
+            # one that several have, as given vectors and those of the fit, is written once
+            same = (key for key, array in arrays.items() if array is value)
+            key = next(same, f"a{len(arrays)}")
             arrays[key] = value
             return {"array": key}
         case np.ndarray() if value.dtype.kind in "OT":  # labels from a data frame are objects

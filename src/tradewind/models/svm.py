@@ -18,8 +18,9 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
+from tradewind.checks import flag, one_of, positive, seed_of, whole
 from tradewind.models.base import TextClassifier, with_sizes
-from tradewind.models.checks import flag, labelled, one_of, positive, seed_of, whole
+from tradewind.models.checks import labelled
 from tradewind.models.text import texts_of, tokenize
 from tradewind.space import Categorical, Float, Parameter, Space
 from tradewind.space.parameters import DEFAULT_SIZES

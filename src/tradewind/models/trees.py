@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from tradewind.checks import fraction, positive, seed_of, whole
 from tradewind.models.base import Model, with_sizes
-from tradewind.models.checks import positive, seed_of, whole
 from tradewind.models.ranking import precision_at_1, query_ids
 from tradewind.space import Float, Int, Parameter, Space
 from tradewind.types import Array
 
 _MOST_RELEVANT = 30  # LightGBM's gains, 2**relevance − 1, end there
 _MOST_CANDIDATES = 10_000  # of a query, in LightGBM
+_MOST_THREADS = 1024  # a hundred thousand end Python
 
 
 class TreeRanker(Model):
@@ -47,7 +48,8 @@ class TreeRanker(Model):
 
     Attributes
     ----------
-    model_ : the trees, as LightGBM writes them.
+    model_ : the trees, as LightGBM writes them. It trusts what it reads: `load` tells a damaged
+        file by a digest, but not one that was made to do harm.
     n_features_in_, n_trees_ : features, and trees that were kept.
     fit_seconds_ : the time training took, with LightGBM's binning of the features.
     """
@@ -104,11 +106,13 @@ class TreeRanker(Model):
                 "some query must have candidates of different relevance, but none has: there is "
                 "nothing to learn"
             )
-        held_out = None if validation is None else _judged(*validation)
-        if held_out is not None and held_out[0].shape[1] != features.shape[1]:
+        n, d = features.shape
+        if int(n * settings["bagging_fraction"]) < 1:
             raise ValueError(
-                f"validation must have {features.shape[1]} features, but has {held_out[0].shape[1]}"
+                f"bagging_fraction must leave a candidate, but {self.bagging_fraction} of {n} "
+                "leaves none"
             )
+        held_out = None if validation is None else _held_out(validation, d)
         begin = time.perf_counter()
         data = lightgbm.Dataset(features, relevance, group=sizes, params=settings)
         callbacks, sets = [], []
@@ -118,7 +122,7 @@ class TreeRanker(Model):
             callbacks = [lightgbm.early_stopping(self.patience, verbose=False)]
         booster = lightgbm.train(settings, data, self.trees, valid_sets=sets, callbacks=callbacks)
         self.fit_seconds_ = time.perf_counter() - begin
-        self.n_features_in_ = features.shape[1]
+        self.n_features_in_ = d
         self.n_trees_ = booster.best_iteration if sets else booster.current_iteration()
         self.model_: str = booster.model_to_string(num_iteration=self.n_trees_)
         return self
@@ -127,19 +131,19 @@ class TreeRanker(Model):
         """LightGBM's parameters, and with that a check of ours."""
         whole("trees", self.trees, 1)
         whole("patience", self.patience, 1)
-        bagging = _part("bagging_fraction", self.bagging_fraction)
+        bagging = fraction("bagging_fraction", self.bagging_fraction)
         return {
             "objective": "lambdarank",
             "metric": "ndcg",
             "eval_at": [1],
             "num_leaves": whole("leaves", self.leaves, 2, 131_072),
             "learning_rate": positive("learning_rate", self.learning_rate),
-            "min_data_in_leaf": whole("min_data_in_leaf", self.min_data_in_leaf, 1),
-            "feature_fraction": _part("feature_fraction", self.feature_fraction),
+            "min_data_in_leaf": whole("min_data_in_leaf", self.min_data_in_leaf, 1, 2**31 - 1),
+            "feature_fraction": fraction("feature_fraction", self.feature_fraction),
             "bagging_fraction": bagging,
             "bagging_freq": int(bagging < 1),
             "seed": seed_of(self.random_state) % 2**31,
-            "num_threads": whole("n_jobs", self.n_jobs, 1),
+            "num_threads": whole("n_jobs", self.n_jobs, 1, _MOST_THREADS),
             "deterministic": True,
             "force_row_wise": True,  # else the quicker way is found out by a watch
             "verbosity": -1,
@@ -155,7 +159,7 @@ class TreeRanker(Model):
             raise ValueError(
                 f"X must have {self.n_features_in_} features as in fit, but has {features.shape[1]}"
             )
-        threads = whole("n_jobs", self.n_jobs, 1)
+        threads = whole("n_jobs", self.n_jobs, 1, _MOST_THREADS)
         scores: Array = _booster(self.model_).predict(features, num_threads=threads)
         return scores
 
@@ -223,6 +227,15 @@ def _judged(X: Any, y: Any, qid: Any) -> tuple[Any, NDArray[np.intp], NDArray[np
     return features, relevance.astype(np.intp), sizes
 
 
+def _held_out(validation: Any, d: int) -> tuple[Any, NDArray[np.intp], NDArray[np.intp]]:
+    if not isinstance(validation, (list, tuple)) or len(validation) != 3:
+        raise ValueError(f"validation must be (X, y, qid), but got {validation!r:.60}")
+    judged = _judged(*validation)
+    if judged[0].shape[1] != d:
+        raise ValueError(f"validation must have {d} features, but has {judged[0].shape[1]}")
+    return judged
+
+
 def _features(X: Any) -> Any:
     return check_array(
         X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
@@ -233,10 +246,3 @@ def _teaches(relevance: NDArray[np.intp], sizes: NDArray[np.intp]) -> bool:
     starts = np.cumsum(sizes) - sizes
     different = np.minimum.reduceat(relevance, starts) < np.maximum.reduceat(relevance, starts)
     return bool(different.any())
-
-
-def _part(name: str, value: Any) -> float:
-    number = positive(name, value)
-    if number > 1:
-        raise ValueError(f"{name} must be in (0, 1], but got {value!r}")
-    return number

@@ -16,7 +16,9 @@ from tradewind.models.files import CHUNK, arrays, opened
 
 Table: TypeAlias = NDArray[np.float32]  # (words, dimensions)
 
-_LONGEST = 1 << 20  # bytes of a line that tells the format
+_LONGEST = 1 << 20  # bytes of a line, or of a word among bytes
+_MOST_DIMENSIONS = 1 << 15  # which leaves 32 bytes of a line for each number
+_BOM = b"\xef\xbb\xbf"  # some programs begin a text with it
 _HEADER = re.compile(rb"(\d{1,15})[ \t]+(\d{1,15})\s*")
 _ZIP = b"PK\x03\x04"
 
@@ -25,15 +27,21 @@ def read_rows(path: Path, wanted: AbstractSet[str] | None) -> tuple[tuple[str, .
     """The words of a file that are wanted, and their vectors; of a repeated word the first."""
     with opened(path) as file:
         magic = file.read(len(_ZIP))
-        file.seek(0)
         if magic == _ZIP:
             return _read_arrays(path, wanted)
+        begin = len(_BOM) if magic.startswith(_BOM) else 0
+        file.seek(begin)
         first = file.readline(_LONGEST)
         rows = _Rows(path, wanted)
         if header := _HEADER.fullmatch(first):
             rows.promised, rows.dimensions = int(header[1]), int(header[2])
             if not (rows.promised and rows.dimensions):
                 raise DataError(f"{path} holds no vectors: its header is {first.strip()!r}")
+            if rows.dimensions > _MOST_DIMENSIONS:
+                raise DataError(
+                    f"{path}: vectors must have up to {_MOST_DIMENSIONS} dimensions, but the "
+                    f"header says {rows.dimensions}"
+                )
             start = file.tell()
             second = file.readline(_LONGEST)
             file.seek(start)
@@ -46,13 +54,14 @@ def read_rows(path: Path, wanted: AbstractSet[str] | None) -> tuple[tuple[str, .
             if not rows.dimensions:
                 begins = f"it begins with {first[:40]!r}" if first else "it is empty"
                 raise DataError(f"{path} holds no word vectors: {begins}")
-            file.seek(0)
+            file.seek(begin)
             _read_text(rows, file, 1)
         return rows.finished()
 
 
 class _Rows:
-    """The rows that are kept. Memory grows with these only, whatever a header promises."""
+    """The rows that are kept. Memory grows with these only, whatever a header promises, since all
+    that is read at once is bounded."""
 
     def __init__(self, path: Path, wanted: AbstractSet[str] | None) -> None:
         self.path = path
@@ -133,15 +142,17 @@ def _dimensions(line: bytes) -> int:
 def _read_text(rows: _Rows, file: BinaryIO, first: int) -> None:
     """Lines of a word and its numbers. Words may contain spaces: those of glove.840B do."""
     path, d = rows.path, rows.dimensions
-    for number, raw in enumerate(file, first):
+    for number, raw in enumerate(iter(lambda: file.readline(_LONGEST), b""), first):
         line = raw.rstrip()
-        if rows.count == rows.promised:
-            if line:
-                raise DataError(
-                    f"{path}, line {number}: this is more than the {rows.promised} vectors of the "
-                    "header"
-                )
+        if not line:
             continue
+        if len(raw) == _LONGEST:
+            raise DataError(f"{path}, line {number}: lines must be shorter than {_LONGEST} bytes")
+        if rows.count == rows.promised:
+            raise DataError(
+                f"{path}, line {number}: this is more than the {rows.promised} vectors of the "
+                "header"
+            )
         spaces = line.count(b" ")
         word = line[: line.find(b" ")] if spaces == d else line.rsplit(b" ", d)[0]
         # a word that ends with a number would be a number too many, not a word
@@ -150,6 +161,8 @@ def _read_text(rows: _Rows, file: BinaryIO, first: int) -> None:
                 f"{path}, line {number}: a word and {d} numbers are needed, but there are "
                 f"{len(line.split())} fields"
             )
+        if not rows.count and word.endswith(b" "):  # so would all words, and none would be found
+            raise DataError(f"{path}, line {number}: single spaces must part a word and numbers")
         if rows.wants(word):
             try:
                 values = [float(field) for field in line.rsplit(b" ", d)[1:]]
@@ -168,7 +181,12 @@ def _read_binary(rows: _Rows, file: BinaryIO) -> None:
     size = 4 * rows.dimensions
     data, at = b"", 0
     while rows.count < promised:
-        space = data.find(b" ", at)
+        space = data.find(b" ", at, at + _LONGEST)
+        if space < 0 and len(data) - at >= _LONGEST:
+            raise DataError(
+                f"{rows.path}, vector {rows.count + 1}: no word ends within {_LONGEST} bytes; the "
+                "file is damaged, or its header lies"
+            )
         if space < 0 or space + 1 + size > len(data):
             more = file.read(CHUNK)
             if not more:

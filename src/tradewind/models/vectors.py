@@ -22,6 +22,7 @@ from tradewind.models.text import Tokens
 from tradewind.models.vectorfiles import Table, first_not_finite, read_rows
 
 _KIM = 0.25  # the spread of Kim (2014), which fits the Google News vectors
+_LARGEST = float(np.finfo(np.float32).max)
 _SOURCES = (
     "word2vec's are at code.google.com/archive/p/word2vec, GloVe's at "
     "nlp.stanford.edu/projects/glove"
@@ -106,6 +107,8 @@ class WordVectors:
 
 def _read_only(vectors: Any) -> Table:
     given = np.asarray(vectors)
+    if given.dtype.kind not in "biufO":
+        raise ValueError(f"vectors must be real numbers, but got {given.dtype}")
     with np.errstate(over="ignore"):  # what is too big for float32 becomes infinite, and is found
         if given.flags.writeable:
             table = np.array(given, dtype=np.float32, order="C")
@@ -126,6 +129,9 @@ def read_vectors(path: str | os.PathLike[str], words: Iterable[str] | None = Non
     if isinstance(words, str):
         raise ValueError(f"words must be many strings, but got only {words[:40]!r}")
     wanted = None if words is None else frozenset(words)
+    for word in wanted or ():
+        if not isinstance(word, str):
+            raise ValueError(f"every word must be a string, but got {word!r:.60}")
     return WordVectors(*read_rows(_found(Path(path)), wanted))
 
 
@@ -261,4 +267,4 @@ def _spread(table: Table) -> float:
         total, squares = total + block.sum(axis=0), squares + np.square(block).sum(axis=0)
     n = max(len(table), 1)
     variance = float((squares / n - np.square(total / n)).mean())
-    return (3.0 * variance) ** 0.5 if variance > 0 else _KIM
+    return min((3.0 * variance) ** 0.5, _LARGEST) if variance > 0 else _KIM

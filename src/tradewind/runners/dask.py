@@ -14,9 +14,9 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from tradewind.checks import or_none, whole
 from tradewind.errors import WorkerError
 from tradewind.runners.cluster import Account, ClusterWorkers, Order
-from tradewind.runners.resources import whole
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Done, Lost, Result, TrialLimits
 from tradewind.runners.worker import packed
@@ -47,8 +47,7 @@ class DaskRunner:
         resources: Mapping[str, float] | None = None,
         synchronous: bool = False,
     ) -> None:
-        if n_workers is not None:
-            n_workers = whole("n_workers", n_workers, least=1)
+        n_workers = or_none(whole, "n_workers", n_workers, 1)
         self.client, self.n_workers = client, n_workers
         self.resources, self.synchronous = dict(resources or {}), synchronous
 

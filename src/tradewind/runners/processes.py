@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
+from tradewind.checks import is_whole, not_negative, or_none, whole
 from tradewind.errors import WorkerError
 from tradewind.runners.child import Launch, stored
 from tradewind.runners.guard import Guard
@@ -23,7 +24,6 @@ from tradewind.runners.resources import (
     gpus_there,
     usable_cores,
     visible_devices,
-    whole,
     with_threads,
 )
 from tradewind.runners.run import Objective
@@ -59,19 +59,16 @@ class ProcessRunner:
     grace: float = 2.0
 
     def __post_init__(self) -> None:
-        checked: dict[str, Any] = {
-            "slots_per_gpu": whole("slots_per_gpu", self.slots_per_gpu, least=1)
+        checked = {
+            "n_workers": or_none(whole, "n_workers", self.n_workers, 1),
+            "gpus": None if self.gpus is None else _devices(self.gpus),
+            "slots_per_gpu": whole("slots_per_gpu", self.slots_per_gpu, 1),
+            "grace": not_negative("grace", self.grace),
         }
-        if self.n_workers is not None:
-            checked["n_workers"] = whole("n_workers", self.n_workers, least=1)
-        if self.gpus is not None:
-            checked["gpus"] = _devices(self.gpus)
-        elif self.slots_per_gpu > 1:
-            raise ValueError(f"slots_per_gpu={self.slots_per_gpu} needs gpus, but there are none")
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if not isinstance(self.grace, (int, float)) or not 0.0 <= self.grace < math.inf:
-            raise ValueError(f"grace must be a finite number ≥ 0 of seconds, got {self.grace!r}")
+        if self.gpus is None and self.slots_per_gpu > 1:
+            raise ValueError(f"slots_per_gpu={self.slots_per_gpu} needs gpus, but there are none")
         if self.gpus is not None and self.n_workers is not None and self.n_workers > self._places:
             raise ValueError(
                 f"n_workers must be at most the {self._places} slots of the GPUs, but got "
@@ -207,11 +204,11 @@ class ProcessWorkers:
 
 def _devices(gpus: Any) -> tuple[int | str, ...]:
     """Indices and UUIDs of distinct devices."""
-    if hasattr(gpus, "__index__"):
-        return tuple(range(whole("gpus", gpus, least=1)))
+    if is_whole(gpus):
+        return tuple(range(whole("gpus", gpus, 1)))
     if isinstance(gpus, (str, bytes)) or not isinstance(gpus, Iterable):
         raise TypeError(f"gpus must be a number, or a list of indices or UUIDs, but got {gpus!r}")
-    named = tuple(g if isinstance(g, str) else whole("every GPU", g, least=0) for g in gpus)
+    named = tuple(g if isinstance(g, str) else whole("every GPU", g) for g in gpus)
     if not named or len(set(named)) < len(named):
         raise ValueError(f"gpus must be one or more distinct devices, but got {list(named)}")
     return named

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tradewind.checks import or_none, whole
 from tradewind.errors import WorkerError
 from tradewind.runners.cluster import Account, ClusterWorkers, Order
 from tradewind.runners.ray_resources import needs, options, room
-from tradewind.runners.resources import whole
 from tradewind.runners.run import Failure, Objective
 from tradewind.runners.runner import Done, Lost, Result, TrialLimits
 from tradewind.runners.worker import packed
@@ -51,8 +51,7 @@ class RayRunner:
         synchronous: bool = False,
         log_to_driver: bool = False,
     ) -> None:
-        if n_workers is not None:
-            n_workers = whole("n_workers", n_workers, least=1)
+        n_workers = or_none(whole, "n_workers", n_workers, 1)
         self.address, self.n_workers, self.resources = address, n_workers, needs(resources or {})
         self.synchronous, self.log_to_driver = synchronous, log_to_driver
         if n_workers is None and not any(self.resources.values()):

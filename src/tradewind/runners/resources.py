@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -56,15 +54,6 @@ def with_threads(environment: Mapping[str, str], share: int) -> dict[str, str]:
         if not (first.isdecimal() and 1 <= int(first) <= share):
             threads[name] = str(share)
     return {**environment, **threads}
-
-
-def whole(name: str, given: Any, *, least: int) -> int:
-    """A number of workers, slots or devices."""
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise TypeError(f"{name} must be an integer, but got {given!r}")
-    if (number := operator.index(given)) < least:
-        raise ValueError(f"{name} ≥ {least} must hold, but got {number}")
-    return number
 
 
 def gpus_there() -> int | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from tradewind.runners.resources import whole
+from tradewind.checks import whole
 from tradewind.runners.run import Failure, Objective, Run, evaluate
 from tradewind.runners.runner import (
     OUT_OF_TIME,
@@ -49,7 +49,7 @@ class SimulatedRunner:
         failure: Script | None = None,
         synchronous: bool = False,
     ) -> None:
-        self.n_workers = whole("n_workers", n_workers, least=1)
+        self.n_workers = whole("n_workers", n_workers, 1)
         self.duration, self.failure = duration, failure
         self.synchronous = synchronous
         self.workers: SimulatedWorkers | None = None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from typing import Any
 
-import numpy as np
-from sklearn.utils import check_random_state
-
 from tradewind import arguments as check
+from tradewind.checks import flag, is_whole, real, unpacked, whole
 from tradewind.goals import Goal, Quality
 from tradewind.space import Space, TrainSize
 from tradewind.space.distributions import Translation, translate, unused
@@ -27,23 +25,21 @@ def check_all(search: Any) -> None:
     if search.n_iter is None:
         if search.timeout is None and search.max_cost is None:
             raise ValueError("a search needs an end: give n_iter, timeout or max_cost")
-    elif not _is_whole(search.n_iter) or search.n_iter < 1:
-        raise ValueError(f"n_iter must be a whole number ≥ 1, but got {search.n_iter!r}")
-    if search.n_jobs is not None and not _is_whole(search.n_jobs):
-        raise TypeError(f"n_jobs must be a whole number or None, but got {search.n_jobs!r}")
-    if not isinstance(search.refit, (bool, np.bool_, str)) and not callable(search.refit):
+    else:
+        whole("n_iter", search.n_iter, 1)
+    if search.n_jobs is not None and not is_whole(search.n_jobs):
+        raise ValueError(f"n_jobs must be a whole number or None, but got {search.n_jobs!r}")
+    if not isinstance(unpacked(search.refit), (bool, str)) and not callable(search.refit):
         raise TypeError(
             f"refit must be True, False, the name of a metric or a function, but got "
             f"{search.refit!r}"
         )
-    if not isinstance(search.verbose, (numbers.Integral, np.bool_)) or search.verbose < 0:
-        raise ValueError(f"verbose must be a whole number ≥ 0, but got {search.verbose!r}")
-    if not isinstance(search.return_train_score, (bool, np.bool_)):
-        given = search.return_train_score
-        raise TypeError(f"return_train_score must be True or False, but got {given!r}")
+    if not isinstance(unpacked(search.verbose), bool):
+        whole("verbose", search.verbose)
+    flag("return_train_score", search.return_train_score)
     _check_error_score(search.error_score)
     _check_scoring(search.scoring)
-    if search.racing is not None and not _is_between(search.racing, 0, 1):
+    if search.racing is not None and not 0 < real(search.racing) < 1:
         raise ValueError(f"racing must be in (0, 1) or None, but got {search.racing!r}")
     check.limit("timeout", search.timeout)
     check.limit("max_cost", search.max_cost)
@@ -52,7 +48,7 @@ def check_all(search: Any) -> None:
 
 
 def _check_error_score(given: Any) -> None:
-    number = isinstance(given, numbers.Real) and not isinstance(given, (bool, np.bool_))
+    number = isinstance(given, Real) and not isinstance(given, bool)
     if not number and not (isinstance(given, str) and given == "raise"):
         raise ValueError(f"error_score must be 'raise' or a number, but got {given!r}")
 
@@ -66,24 +62,8 @@ def _check_scoring(given: Any) -> None:
     )
 
 
-def _is_whole(given: Any) -> bool:
-    return isinstance(given, numbers.Integral) and not isinstance(given, bool)
-
-
-def _is_between(given: Any, low: float, high: float) -> bool:
-    number = isinstance(given, numbers.Real) and not isinstance(given, bool)
-    return number and low < float(given) < high
-
-
 def goal_of(search: Any) -> Goal:
     return Quality() if search.goal is None else check.goal(search.goal)
-
-
-def seed_of(random_state: Any) -> int | None:
-    """The seed of the study; None lets it draw one."""
-    if random_state is None or isinstance(random_state, numbers.Integral):
-        return None if random_state is None else check.seed(int(random_state))
-    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def space_of(search: Any) -> Translation:

@@ -20,10 +20,11 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_is_fitted
 
 from tradewind import arguments as check
+from tradewind.checks import seed_of
 from tradewind.errors import ConfigError, NothingFinished
 from tradewind.goals import Goal
 from tradewind.log.memory import MemoryStore
-from tradewind.search_cv.arguments import check_all, goal_of, seed_of, space_of, strategy_of
+from tradewind.search_cv.arguments import check_all, goal_of, space_of, strategy_of
 from tradewind.search_cv.choosing import Candidate, refit_size
 from tradewind.search_cv.delegation import Delegation
 from tradewind.search_cv.evaluation import (
@@ -264,7 +265,7 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
             space,
             goal=goal,
             strategy=strategy_of(self, goal, space),
-            seed=seed_of(self.random_state),
+            seed=None if self.random_state is None else seed_of(self.random_state),
             storage=MemoryStore() if storage is None else storage,
             name=name,
             load_if_exists=True,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from tradewind.checks import unpacked
 from tradewind.errors import SpaceError
 from tradewind.types import Value
 
@@ -20,12 +21,6 @@ from tradewind.types import Value
 def key(value: Any) -> tuple[bool, Any]:
     """What tells parameter values apart: `True` is not `1`, but `1` is `1.0`."""
     return isinstance(value, bool), value
-
-
-def unpacked(value: Any) -> Any:
-    """NumPy scalars as plain Python values; everything else as it is."""
-    item = getattr(value, "item", None)
-    return item() if callable(item) and getattr(value, "shape", None) == () else value
 
 
 def number(value: Any) -> int | float | None:

@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tradewind.checks import unpacked
 from tradewind.errors import SpaceError
-from tradewind.space.conditions import key, number, unpacked
+from tradewind.space.conditions import key, number
 from tradewind.space.parameters import Categorical, Float, Int, Ordinal, Parameter
 from tradewind.space.space import Space
 

@@ -16,8 +16,9 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from tradewind.checks import unpacked
 from tradewind.errors import ConfigError, SpaceError
-from tradewind.space.conditions import Condition, conditions, key, number, plain, unpacked
+from tradewind.space.conditions import Condition, conditions, key, number, plain
 from tradewind.types import Array, Value
 
 DIGITS = 12  # decoded floats are rounded, so that a replayed proposal is the same to the bit

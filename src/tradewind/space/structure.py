@@ -26,7 +26,9 @@ _KINDS = (Float, Int, Categorical, Ordinal, Bool, TrainSize)
 def checked(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
     """The parameters of a space, in the declared order."""
     if not isinstance(parameters, Mapping):
-        raise SpaceError(f"a Space takes a mapping from names to parameters, got {parameters!r}")
+        raise SpaceError(
+            f"a Space takes a mapping from names to parameters, but got {parameters!r}"
+        )
     if not parameters:
         raise SpaceError("a Space needs at least one parameter, but got an empty mapping")
     for name, p in parameters.items():

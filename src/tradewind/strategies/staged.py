@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tradewind.checks import one_of, real, whole
 from tradewind.errors import SpaceError
 from tradewind.goals import Goal
 from tradewind.history import History
@@ -55,17 +57,13 @@ class Staged:
         _check_inner(self.inner)
         object.__setattr__(self, "fractions", _fractions(self.fractions))
         object.__setattr__(self, "trials", _trials(self.trials, len(self.fractions)))
-        carried = _whole(self.carried)
-        if carried is None:
-            raise ValueError(f"carried must be a whole number ≥ 1, but got {self.carried!r}")
-        object.__setattr__(self, "carried", carried)
-        if len(self.fractions) > 1 and carried > min(self._limits):
+        object.__setattr__(self, "carried", whole("carried", self.carried, 1))
+        if len(self.fractions) > 1 and self.carried > min(self._limits):
             raise ValueError(
                 "`carried ≤ trials` must hold in every stage, but got "
-                f"carried={carried}, trials={self.trials}"
+                f"carried={self.carried}, trials={self.trials}"
             )
-        if self.final not in ("last", "all"):
-            raise ValueError(f"final is 'last' or 'all', but got {self.final!r}")
+        one_of("final", self.final, ("last", "all"))
 
     @property
     def _limits(self) -> tuple[int, ...]:
@@ -228,33 +226,19 @@ def _check_inner(inner: object) -> None:
 
 
 def _fractions(given: Any) -> tuple[float, ...]:
-    items = _plain(given) if isinstance(given, Iterable) else []
-    numbers = [f for f in items if isinstance(f, (int, float)) and not isinstance(f, bool)]
-    growing = all(a < b for a, b in zip([0.0, *numbers], numbers, strict=False))
-    if not items or len(numbers) < len(items) or not growing or not numbers[-1] <= 1:
+    numbers = tuple(map(real, given)) if isinstance(given, Iterable) else ()
+    growing = all(a < b for a, b in pairwise((0.0, *numbers)))
+    if not numbers or not growing or numbers[-1] > 1:
         raise ValueError(f"fractions must be numbers that grow within (0, 1], but got {given!r}")
-    return tuple(map(float, numbers))
-
-
-def _trials(given: Any, stages: int) -> int | tuple[int, ...]:
-    one = _whole(given)
-    if one is not None:
-        return one
-    each = [_whole(item) for item in given] if isinstance(given, Iterable) else []
-    numbers = tuple(number for number in each if number is not None)
-    if len(each) != stages or len(numbers) < stages:
-        raise ValueError(
-            f"trials must be a whole number ≥ 1, or one for each of {stages} stages, "
-            f"but got {given!r}"
-        )
     return numbers
 
 
-def _whole(given: Any) -> int | None:
-    """The whole number ≥ 1 that was given, if it is one."""
-    item = given.item() if isinstance(given, np.generic) else given
-    return item if isinstance(item, int) and not isinstance(item, bool) and item >= 1 else None
-
-
-def _plain(given: Iterable[Any]) -> list[Any]:
-    return [item.item() if isinstance(item, np.generic) else item for item in given]
+def _trials(given: Any, stages: int) -> int | tuple[int, ...]:
+    if not isinstance(given, Iterable):
+        return whole("trials", given, 1)
+    each = tuple(whole("each of trials", number, 1) for number in given)
+    if len(each) != stages:
+        raise ValueError(
+            f"trials must be a whole number, or one for each of {stages} stages, but got {given!r}"
+        )
+    return each

@@ -11,16 +11,9 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from tradewind.checks import flag, or_none, positive, seed_of, share, whole
 from tradewind.models.base import Model, with_sizes
-from tradewind.models.checks import (
-    flag,
-    or_none,
-    positive,
-    seed_of,
-    share,
-    whole,
-    word_vectors,
-)
+from tradewind.models.checks import word_vectors
 from tradewind.models.devices import chosen
 from tradewind.models.ranking import precision_at_1, reciprocal_rank
 from tradewind.models.siamese.model import (
@@ -35,7 +28,7 @@ from tradewind.models.siamese.model import (
 )
 from tradewind.models.siamese.pools import Pools, matched
 from tradewind.models.siamese.training import Pairs, Settings, train
-from tradewind.models.text import Tokens, Vocabulary, texts_of, tokenize
+from tradewind.models.text import PADDING, Tokens, Vocabulary, codes_of, texts_of, tokenize
 from tradewind.models.vectors import WordVectors, embedding
 from tradewind.space import Float, Int, Ordinal, Parameter, Space
 from tradewind.space.parameters import DEFAULT_SIZES
@@ -74,7 +67,8 @@ class SiameseBiLSTM(Model):
 
     Attributes
     ----------
-    vocabulary_ : the words it knows.
+    vocabulary_, vectors_, max_length_ : the words it knows, the vectors for words that it does not,
+        and where texts were cut when it learned.
     weights_ : all weights, as NumPy arrays.
     losses_, validation_scores_, best_epoch_ : of every epoch, and the one kept (the first is 1).
     fit_seconds_ : the time training took, validation included, the data being on the device.
@@ -147,19 +141,21 @@ class SiameseBiLSTM(Model):
         if self.patience is not None and validation is None:
             raise ValueError("patience needs a validation, but there is none")
         asked, answered, pairs = matched(questions, answers, candidates)
-        judged = None if validation is None else _judged(*validation)
+        judged = None if validation is None else _judged(*_arguments(validation))
         tokens = cache(tokenize)  # a text may be in several lists
         words = Vocabulary.of(tokens(text) for text in (*asked, *answered))
         if not words:
             raise ValueError("at least one text must have words, but there are none")
-        if judged is not None:
-            words = self._with_given(words, map(tokens, judged[0].texts))
+        if judged is not None and self.vectors is not None:
+            more = Vocabulary.of(map(tokens, judged[0].texts)).words
+            found = [word for word in more if word in self.vectors and word not in words.codes]
+            words = Vocabulary((*words.words, *found))
         rng = np.random.default_rng(
             None if self.random_state is None else seed_of(self.random_state)
         )
         seed = int(rng.integers(2**31))
         table = embedding(words.words, self.vectors, dimensions=self.dimensions, seed=seed)
-        read = self._reader(words, tokens)
+        read = _reader(words, tokens, self.max_length, self._device())
         trained = train(
             initial_weights(table, self.hidden, shared=bool(self.shared), rng=rng),
             Pairs(read(asked), read(answered), pairs),
@@ -167,7 +163,8 @@ class SiameseBiLSTM(Model):
             rng=rng,
             validate=None if judged is None else _validation(read, *judged),
         )
-        self.vocabulary_ = words.words
+        self.vocabulary_, self.vectors_ = words.words, self.vectors
+        self.max_length_ = self.max_length
         self.weights_ = trained.weights
         self.losses_ = trained.losses
         self.validation_scores_ = trained.scores
@@ -251,7 +248,7 @@ class SiameseBiLSTM(Model):
         texts = texts_of(texts)
         network, read = self._fitted(texts)
         if not texts:
-            return np.empty((0, 2 * self.hidden), dtype=np.float32)
+            return np.empty((0, 2 * network.hidden), dtype=np.float32)
         encodings: Encodings = encode(network, read(texts), side).cpu().numpy()
         return encodings
 
@@ -260,30 +257,43 @@ class SiameseBiLSTM(Model):
         return _comparison(read, pools)(network)
 
     def _fitted(self, texts: Iterable[str]) -> tuple[Siamese, Reader]:
-        """The network, and what reads these texts for it."""
+        """The network with the vectors of the words in these texts alone, and what reads them."""
         check_is_fitted(self)
-        tokens = cache(tokenize)
-        words = self._with_given(Vocabulary(self.vocabulary_), map(tokens, texts))
-        weights = self.weights_
-        if new := words.words[len(self.vocabulary_) :]:
-            given = embedding(new, self.vectors)[1:]
-            weights = weights | {VECTORS: np.concatenate([weights[VECTORS], given])}
-        return Siamese(weights, self._device()), self._reader(words, tokens)
+        tokens, device = cache(tokenize), self._device()
+        words, table = self._vectors_of(map(tokens, texts))
+        network = Siamese(self.weights_ | {VECTORS: table}, device)
+        return network, _reader(words, tokens, self.max_length_, device)
 
-    def _with_given(self, words: Vocabulary, texts: Iterable[Tokens]) -> Vocabulary:
-        """Known words, and those of further texts that have a given vector."""
-        if self.vectors is None:
-            return words
-        new = Vocabulary.of(texts).words
-        found = [word for word in new if word in self.vectors and word not in words.codes]
-        return Vocabulary((*words.words, *found))
-
-    def _reader(self, words: Vocabulary, tokens: Callable[[str], Tokens]) -> Reader:
-        device = self._device()
-        return lambda texts: Texts.of([tokens(t) for t in texts], words, self.max_length, device)
+    def _vectors_of(self, texts: Iterable[Tokens]) -> tuple[Vocabulary, NDArray[np.float32]]:
+        """The words of texts that have a vector, learned or given, and what turns their codes into
+        vectors."""
+        codes, words = codes_of(self.vocabulary_), Vocabulary.of(texts).words
+        seen = [word for word in words if word in codes]
+        table = self.weights_[VECTORS][[PADDING, *(codes[word] for word in seen)]]
+        if self.vectors_ is None:
+            return Vocabulary(tuple(seen)), table
+        given = [word for word in words if word not in codes and word in self.vectors_]
+        table = np.concatenate([table, embedding(given, self.vectors_)[1:]])
+        return Vocabulary((*seen, *given)), table
 
     def _device(self) -> torch.device:
         return torch.device(chosen(self.device))
+
+
+def _reader(
+    words: Vocabulary, tokens: Callable[[str], Tokens], max_length: int, device: torch.device
+) -> Reader:
+    return lambda texts: Texts.of([tokens(text) for text in texts], words, max_length, device)
+
+
+def _arguments(validation: Any) -> Any:
+    """What `score` takes, where people gave that."""
+    if not isinstance(validation, (tuple, list)) or len(validation) not in (3, 4):
+        raise ValueError(
+            "validation must be (questions, pools, correct) or (questions, pools, correct, answers)"
+            f", but got {validation!r:.60}"
+        )
+    return validation
 
 
 def _judged(

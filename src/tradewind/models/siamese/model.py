@@ -89,7 +89,7 @@ class Siamese(nn.Module):
     def __init__(self, weights: Mapping[str, NDArray[np.float32]], device: torch.device) -> None:
         super().__init__()
         inputs = weights["encoders.0.weight_ih_l0"].shape[1]
-        hidden = weights["encoders.0.weight_hh_l0"].shape[1]
+        self.hidden = hidden = weights["encoders.0.weight_hh_l0"].shape[1]
         count = sum(name.endswith("weight_ih_l0") for name in weights)
         self.vectors = nn.Parameter(torch.empty(weights[VECTORS].shape))
         # Biases are the weights of an input that is 1 on words and 0 on padding. So padding leaves

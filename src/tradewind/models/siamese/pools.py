@@ -23,12 +23,19 @@ def distinct(texts: Iterable[str]) -> dict[str, int]:
 
 def correct_texts(answers: Any, questions: int, what: str = "answers") -> list[list[str]]:
     """The correct answers of each question, a text or several."""
-    if isinstance(answers, (str, bytes)):
-        raise ValueError(f"{what} must be a list, but got the single text {answers[:40]!r}")
-    lists = [_texts(given, what) for given in answers]
+    lists = [_texts(given, what) for given in _list(answers, what)]
     _one_for_each(questions, len(lists), what)
     _none_empty(lists)
     return lists
+
+
+def _list(given: Any, what: str) -> list[Any]:
+    if isinstance(given, (str, bytes)):
+        raise ValueError(f"{what} must be a list, but got the single text {given[:40]!r}")
+    try:
+        return list(given)
+    except TypeError:
+        raise ValueError(f"{what} must be a list, but got {given!r:.60}") from None
 
 
 def _texts(given: Any, what: str) -> list[str]:
@@ -50,7 +57,7 @@ def matched(questions: Any, answers: Any, candidates: Any) -> tuple[list[str], l
         raise ValueError("at least one question is needed, but got none")
     right = correct_texts(answers, len(questions))
     asked = distinct(questions)
-    answered = distinct(chain(*right, texts_of(candidates)))
+    answered = distinct(chain(*right, texts_of(_list(candidates, "candidates"))))
     if len(answered) < 2:
         raise ValueError("at least two different answers are needed, but got one")
     pairs = {
@@ -77,18 +84,17 @@ class Pools:
         questions = texts_of(questions)
         if not questions:
             raise ValueError("at least one question is needed, but got none")
-        pools = list(pools)
+        pools = _list(pools, "pools")
         _one_for_each(len(questions), len(pools), "pools")
         numbers = None
         if answers is None:
-            pools = [texts_of(pool) for pool in pools]
+            pools = [texts_of(_list(pool, f"pool {i}")) for i, pool in enumerate(pools)]
             numbers = distinct(chain(*pools))
             answers = dict(enumerate(numbers))
             rows = [np.array([numbers[text] for text in pool], dtype=np.int64) for pool in pools]
         else:
-            answers = (
-                answers if isinstance(answers, Mapping) else dict(enumerate(texts_of(answers)))
-            )
+            if not isinstance(answers, Mapping):
+                answers = dict(enumerate(texts_of(_list(answers, "answers"))))
             rows = [_ids(pool, "pool", i) for i, pool in enumerate(pools)]
         sizes = np.array([len(row) for row in rows], dtype=np.int64)
         if not sizes.all():
@@ -124,7 +130,7 @@ class Pools:
         each question; what is in no pool counts for nothing."""
         count = len(self.sizes)
         if self.numbers is None:
-            lists = [_ids(given, "correct", i) for i, given in enumerate(correct)]
+            lists = [_ids(given, "correct", i) for i, given in enumerate(_list(correct, "correct"))]
             _one_for_each(count, len(lists), "correct")
             _none_empty(lists)
         else:

@@ -95,7 +95,8 @@ def train(
     begin = clock(str(device))
     for epoch in epochs(settings.epochs, settings.verbose):
         losses.append(_epoch(network, data, settings, optimizer, rng, generator))
-        if not np.isfinite(losses[-1]):
+        # a loss is taken before the step that may break the weights
+        if not np.isfinite(losses[-1]) or not all(w.isfinite().all() for w in network.parameters()):
             raise ValueError(
                 f"training diverged in epoch {epoch}: learning_rate must be smaller, "
                 f"but got {settings.learning_rate}"

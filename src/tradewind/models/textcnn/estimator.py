@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from functools import lru_cache
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,10 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from tradewind.checks import one_of
 from tradewind.models.base import TextClassifier
-from tradewind.models.checks import labelled, one_of, rows_of
+from tradewind.models.checks import labelled, rows_of
 from tradewind.models.devices import chosen, tensor_cores
-from tradewind.models.text import PADDING, Tokens, Vocabulary, texts_of, tokenize
+from tradewind.models.text import PADDING, Tokens, Vocabulary, codes_of, texts_of, tokenize
 from tradewind.models.textcnn.model import Channels, Layout, Network, Texts
 from tradewind.models.textcnn.settings import network_of, plan_of
 from tradewind.models.textcnn.space import natural, published
@@ -224,6 +224,7 @@ class TextCNN(TextClassifier):
                 model.network_, model.vectors_ = asdict(network), self.vectors
                 model.fit_seconds_ = seconds / len(members)
                 model._take(one, seen, fold.table)
+                model._check([tokens[row] for row in fold.train[: plan.batch_size]])
 
     def _stacks(self, folds: list[Fold], device: str) -> list[list[Fold]]:
         """What to train together: on a GPU all that can be, on a CPU each fold alone, which is
@@ -260,7 +261,7 @@ class TextCNN(TextClassifier):
                 warn(
                     f"validation_fraction={self.validation_fraction} of {len(rows)} texts of "
                     f"{len(classes)} classes is none: training does not stop early, and keeps its "
-                    "last epoch"
+                    "last epoch, as with 0"
                 )
             return rows[kept], np.delete(rows, kept)
         if not len(stop_on):
@@ -287,9 +288,17 @@ class TextCNN(TextClassifier):
         self.best_epoch_ = trained.best_epoch
         self.history_ = [asdict(epoch) for epoch in trained.history]
         self.n_iter_ = len(trained.history)
-        if not trained.finite:
-            message = "weights or losses are not finite numbers: try a smaller learning_rate"
-            warn(message, ConvergenceWarning)
+
+    def _check(self, tokens: Sequence[Tokens]) -> None:
+        """Warn where training led nowhere. A loss is taken before the step that may break the
+        weights, and these may be numbers that are too large: so look at what some texts give."""
+        best = self.history_[self.best_epoch_ - 1]
+        losses = np.array([best["loss"], best["valid_loss"] or 0.0])
+        for numbers in (losses, *self.weights_.values(), self._outputs(tokens).numpy()):
+            if not np.isfinite(numbers).all():
+                message = "weights or losses are not finite numbers: try a smaller learning_rate"
+                warn(message, ConvergenceWarning)
+                break
 
     # ---- predicting ----
 
@@ -327,7 +336,7 @@ class TextCNN(TextClassifier):
     def _vectors_of(self, words: Sequence[str]) -> list[Array]:
         """The vectors of words in each channel. One that training has not seen has its given
         vector, or a random one, as it would have had there."""
-        codes = _codes(self.vocabulary_)
+        codes = codes_of(self.vocabulary_)
         at = np.array([codes.get(word, PADDING) for word in words], dtype=np.intp)
         seen = np.concatenate([[True], at > PADDING])  # padding is
         new = [word for word, code in zip(words, at, strict=True) if not code]
@@ -341,8 +350,3 @@ class TextCNN(TextClassifier):
                 table[~seen] = given[1:]
                 tables.append(table)
         return tables
-
-
-@lru_cache(maxsize=4)
-def _codes(words: tuple[str, ...]) -> dict[str, int]:
-    return Vocabulary(words).codes

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tradewind.checks import whole
 from tradewind.models.base import with_sizes
-from tradewind.models.checks import whole
 from tradewind.models.textcnn.model import ACTIVATIONS
 from tradewind.space import Bool, Categorical, Float, Int, Parameter, Space, at_least
 

@@ -87,14 +87,6 @@ class Trained:
             self.best_epoch = len(self.history)
         return self.best_epoch == len(self.history)
 
-    @property
-    def finite(self) -> bool:
-        """Whether all weights are numbers, and the losses of the epoch they are of."""
-        best = self.history[self.best_epoch - 1]
-        losses = [best.loss, 0.0 if best.valid_loss is None else best.valid_loss]
-        arrays = [*self.weights.values(), *([] if self.table is None else [self.table])]
-        return all(np.isfinite(each).all() for each in (losses, *arrays))
-
 
 def train(
     network: Network, plan: Plan, texts: Texts, labels: Rows, folds: Sequence[Fold]
