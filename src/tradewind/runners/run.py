@@ -102,8 +102,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Failure:
-    """An evaluation that gave no outcome, and the `seconds` that it took, whatever the unit of
-    costs is. `raised` is the exception, where there was one."""
+    """An evaluation that gave no outcome, and the `seconds` that it took in all, whatever a timer
+    saw of it and the unit of costs is. `raised` is the exception, where there was one."""
 
     error: str
     seconds: float | None = None
@@ -124,17 +124,14 @@ def evaluate(objective: Objective, trial: Trial, device: str = "cpu") -> Outcome
     """Call the objective; whatever it raises or returns becomes an outcome or a failure."""
     run = Run(trial, device)
     begin = _clock(device)
-
-    def spent() -> float:
-        return _clock(device) - begin if run.timed is None else run.timed
-
     try:
         answer = objective(run)
     except BaseException as error:  # recorded as a failed trial; the loop decides whether to go on
-        return Failure(traceback.format_exc(), spent(), error)
-    seconds = spent()
+        return Failure(traceback.format_exc(), _clock(device) - begin, error)
+    seconds = _clock(device) - begin
     try:
-        return outcome(answer, default_cost=seconds, reported=run._folds)
+        cost = seconds if run.timed is None else run.timed
+        return outcome(answer, default_cost=cost, reported=run._folds)
     except OutcomeError as error:
         return Failure(f"the objective's answer cannot be used: {error}", seconds)
     except Exception:  # the answer is an object of the user's, and reading it may run their code
