@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from tradewind.checks import flag, one_of, positive, seed_of, whole
+from tradewind.checks import flag, one_of, positive, real, seed_of, whole
 from tradewind.models.base import TextClassifier, with_sizes
 from tradewind.models.checks import labelled
 from tradewind.models.text import texts_of, tokenize
@@ -134,16 +133,16 @@ class UnigramSVM(TextClassifier):
             raise ValueError('penalty="l1" needs loss="squared_hinge", but got loss="hinge"')
         flag("remove_stop_words", self.remove_stop_words)
         whole("min_count", self.min_count, 1)
-        bias = self.bias
-        if not isinstance(bias, Real) or isinstance(bias, bool) or not np.isfinite(float(bias)):
-            raise ValueError(f"bias must be a number, 0 or less for none, but got {bias!r}")
+        bias = real(self.bias)
+        if not np.isfinite(bias):
+            raise ValueError(f"bias must be a number, 0 or less for none, but got {self.bias!r}")
         return LinearSVC(
             C=positive("C", self.C),
             penalty=self.penalty,
             loss=self.loss,
             dual=self.penalty == "l2",  # quicker than the primal unless C is large; l1 has no dual
-            fit_intercept=bool(bias > 0),
-            intercept_scaling=float(bias) if bias > 0 else 1.0,
+            fit_intercept=bias > 0,
+            intercept_scaling=bias if bias > 0 else 1.0,
             class_weight="balanced" if flag("balance", self.balance) else None,
             tol=positive("tol", self.tol),
             max_iter=whole("max_iter", self.max_iter, 1),

@@ -19,12 +19,14 @@ Codes: TypeAlias = NDArray[np.int32]  # (texts, length)
 PADDING = 0  # the code of no word: behind the end of a text, and for words nobody knows
 
 _TAG = re.compile(r"<(?:/?[a-zA-Z]|!)[^<>]*>")  # and not what stands between 1 < 2 and 3 > 2
-# accents and vowel signs apart from their letters; the selectors of emoji (FE0x) belong to no word
-_MARKS = frozenset(
-    char
-    for char in map(chr, range(0x300, 0x20000))
-    if category(char) in ("Mn", "Mc") and not "\ufe00" <= char <= "\ufe0f"
-)
+
+
+@cache
+def _marks() -> frozenset[str]:
+    """Accents and vowel signs apart from their letters. The selectors of emoji (FE0x) are marks,
+    too, but belong to no word."""
+    marks = (char for char in map(chr, range(0x300, 0x20000)) if category(char) in ("Mn", "Mc"))
+    return frozenset(char for char in marks if not "\ufe00" <= char <= "\ufe0f")
 
 
 def _cut(begin: str, letter: str, end: str) -> re.Pattern[str]:
@@ -47,7 +49,7 @@ _PLAIN = _cut("", r"[^\W_]", r"\b")
 def _marked() -> re.Pattern[str]:
     """Tokens of a text with marks, made when there is one. Slower, so it looks at the range of a
     character before it looks for it among all marks."""
-    mark = rf"(?![\0-\u02ff])[{''.join(sorted(_MARKS))}]"
+    mark = rf"(?![\0-\u02ff])[{''.join(sorted(_marks()))}]"
     return _cut(rf"(?!{mark})", rf"(?:[^\W_]|{mark})", rf"\b(?!{mark})")
 
 
@@ -57,7 +59,7 @@ def tokenize(text: str) -> Tokens:
     own, periods and everything else that is no word are left out. Letters are composed with their
     accents (NFC), and an accent or vowel sign that stays apart belongs to its word."""
     text = _TAG.sub(" ", normalize("NFC", text.lower())).replace("’", "'")
-    plain = text.isascii() or _MARKS.isdisjoint(text)
+    plain = text.isascii() or _marks().isdisjoint(text)
     return (_PLAIN if plain else _marked()).findall(text)
 
 
