@@ -22,7 +22,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import tradewind as tw
-from tradewind.racing import behind
+from tradewind.data.racing import behind
 from tradewind.types import Rival
 
 GAPS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)

@@ -29,7 +29,7 @@ import numpy as np
 from sizes_tasks import Task, tasks
 
 import tradewind as tw
-from tradewind.strategies.fidelity import MultiFidelity
+from tradewind.optimizer.strategies.fidelity import MultiFidelity
 
 TRIALS = 20  # of `full`
 SUBSET = 0.3  # the training size of `subset`

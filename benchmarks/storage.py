@@ -19,7 +19,7 @@ import numpy as np  # isort: split
 from overhead import quality, space, step  # first: it limits the threads
 
 import tradewind as tw
-from tradewind.events import Claimed
+from tradewind.log.events import Claimed
 from tradewind.log.stores import open_store
 
 SIZES = (100, 1000, 2000, 5000, 10_000)

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tradewind.events import (
+from tradewind.log.events import (
     Abandoned,
     Claimed,
     Configured,

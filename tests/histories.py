@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tradewind as tw
-from tradewind.events import Event, Finished, Proposed
-from tradewind.history import History
-from tradewind.record import Record
+from tradewind.engine.propose import Proposer
+from tradewind.log.events import Event, Finished, Proposed
+from tradewind.log.state import StudyState
+from tradewind.optimizer.history import History
 from tradewind.types import Origin, Outcome
 
 SPACE = tw.Space(
@@ -29,11 +30,11 @@ def finished(
     return Finished(number, Outcome(value, cost, folds))
 
 
-def record(*events: Event, seed: int = 0, maximize: bool = True) -> Record:
-    made = Record(SPACE, seed=seed, maximize=maximize)
-    made.apply(events)
-    return made
+def state_of(*events: Event, seed: int = 0, maximize: bool = True) -> StudyState:
+    state = StudyState(SPACE, seed=seed, maximize=maximize)
+    state.apply(events)
+    return state
 
 
 def history(*events: Event, number: int = 99, maximize: bool = True) -> History:
-    return record(*events, maximize=maximize).history(number)
+    return Proposer(state_of(*events, maximize=maximize)).history(number)

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.samples import FIRST
 from tradewind.errors import StorageError, StudyExists
-from tradewind.events import Claimed, Event, Requeued
+from tradewind.log.events import Claimed, Event, Requeued
 from tradewind.log.log import Conflict, Log, Store
 
 BATCH = 3  # events of one append

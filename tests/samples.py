@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradewind.events import (
+from tradewind.log.events import (
     Abandoned,
     Claimed,
     Configured,

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import tradewind as tw
-from tradewind import blueprint
-from tradewind.driver import Driver
+from tradewind.engine import plan
+from tradewind.engine.session import Session
 from tradewind.errors import StorageError
-from tradewind.events import (
+from tradewind.goals import Goal
+from tradewind.log.events import (
     Abandoned,
     Claimed,
     Created,
@@ -25,10 +26,9 @@ from tradewind.events import (
     Proposed,
     Requeued,
 )
-from tradewind.goals import Goal
 from tradewind.log.log import Log
 from tradewind.log.memory import MemoryLog
-from tradewind.record import Record
+from tradewind.log.state import StudyState
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Done, Result, TrialLimits, Workers
 from tradewind.strategies import Bayes, Design, RandomSearch, Strategy
@@ -128,8 +128,8 @@ def created(
 ) -> Created:
     return Created(
         space=space.to_dict(),
-        goal=blueprint.written(goal or tw.Quality()),
-        strategy=blueprint.written(strategy or RandomSearch()),
+        goal=plan.encode(goal or tw.Quality()),
+        strategy=plan.encode(strategy or RandomSearch()),
         maximize=maximize,
         seed=seed,
         at=0.0,
@@ -143,16 +143,14 @@ def drive(
     strategy: Strategy | None = None,
     clock: Callable[[], float] = never,
     **options: Any,
-) -> Driver:
-    """A driver of a log, which gets its first event if it has none."""
+) -> Session:
+    """A session on a log, which gets its first event if it has none."""
     log = MemoryLog() if log is None else log
     if not log.read(0):
         log.append([created(goal=goal, strategy=strategy, **options)])
-    first = log.read(0)[0]
-    assert isinstance(first, Created)
-    return Driver(
+    return Session(
         log,
-        Record.of(first),
+        StudyState.of(log.read(0)[:1]),
         goal=goal or tw.Quality(),
         strategy=strategy or RandomSearch(),
         clock=clock,
@@ -163,17 +161,17 @@ def study_of(log: Log, *, goal: Goal | None = None, strategy: Strategy | None = 
     """The study in a log."""
     first = log.read(0)[0]
     assert isinstance(first, Created)
-    return tw.Study(
+    session = Session(
         log,
-        Record.of(first),
-        goal=goal or blueprint.read(first.goal),
-        strategy=strategy or blueprint.read(first.strategy),
-        name="study",
+        StudyState.of([first]),
+        goal=goal or plan.decode(first.goal),
+        strategy=strategy or plan.decode(first.strategy),
     )
+    return tw.Study(session, name="study")
 
 
 def events_of(study: tw.Study) -> list[Event]:
-    return list(study._driver.log.read(0))
+    return list(study._session.log.read(0))
 
 
 class Busy(MemoryLog):
@@ -227,15 +225,12 @@ def _ends(events: Sequence[Event], *kinds: type[Any]) -> Counter[int]:
 def check_whole(log: Log, asked: list[int]) -> None:
     """What must hold of every log, whoever wrote it."""
     events = log.read(0)
-    first = events[0]
-    assert isinstance(first, Created)
-    record = Record.of(first)
-    record.apply(events[1:])
+    state = StudyState.of(events)
     claimed = {e.number for e in events if isinstance(e, Claimed)}
-    assert claimed == set(range(record.claims))
-    assert set(record.trials) <= claimed
+    assert claimed == set(range(state.claims))
+    assert set(state.trials) <= claimed
     # what is not proposed is held by who claimed it, who may yet die
-    assert claimed - set(record.trials) <= record.leased
+    assert claimed - set(state.trials) <= state.leased
     assert max(_ends(events, Proposed).values(), default=0) <= 1
     assert max(_ends(events, Finished, Failed).values(), default=0) <= 1
     assert max(_ends(events, Abandoned).values(), default=0) <= 1
@@ -245,11 +240,11 @@ def check_whole(log: Log, asked: list[int]) -> None:
     # a trial is given to one at a time: again only after it went back to the queue
     requeued = _ends(events, Requeued)
     assert all(count <= 1 + requeued[number] for number, count in Counter(asked).items())
-    for number, trial in record.trials.items():
+    for number, trial in state.trials.items():
         back = [e for e in events if isinstance(e, Requeued) and e.number == number]
         assert trial.retries == sum(e.retry for e in back)
         assert trial.losses == sum(e.lost for e in back) <= trial.retries
-        assert (number in record.returned) <= (trial.state is State.WAITING)
+        assert (number in state.returned) <= (trial.state is State.WAITING)
 
 
 # ---- workers ----

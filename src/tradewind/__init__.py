@@ -1,67 +1,90 @@
-"""Tradewind selects machine-learning models for how well they predict and how much they cost."""
+"""Tradewind selects machine-learning models for how well they predict and how much they cost.
 
-import typing as _typing
+Every public name is loaded when it is first used, so `import tradewind` takes almost no time.
+"""
 
-from tradewind import errors, models, recipes, runners, strategies, subsets
-from tradewind.errors import TradewindError
-from tradewind.goals import Quality, Tradeoff
-from tradewind.replaying import Replay, replay
-from tradewind.results import Recommendation
-from tradewind.space import Bool, Categorical, Float, Int, Ordinal, Space, TrainSize, at_least
-from tradewind.studies import (
-    StudySummary,
-    create_study,
-    delete_study,
-    import_study,
-    list_studies,
-    load_study,
-    rename_study,
-)
-from tradewind.study import Study
-from tradewind.types import Trial
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-if _typing.TYPE_CHECKING:
-    from tradewind.search_cv import TradeoffSearchCV
+if _TYPE_CHECKING:
+    from tradewind import errors as errors
+    from tradewind import models as models
+    from tradewind import recipes as recipes
+    from tradewind import runners as runners
+    from tradewind import strategies as strategies
+    from tradewind import subsets as subsets
+    from tradewind.errors import TradewindError as TradewindError
+    from tradewind.goals import Quality as Quality
+    from tradewind.goals import Tradeoff as Tradeoff
+    from tradewind.sklearn import TradeoffSearchCV as TradeoffSearchCV
+    from tradewind.space import Bool as Bool
+    from tradewind.space import Categorical as Categorical
+    from tradewind.space import Float as Float
+    from tradewind.space import Int as Int
+    from tradewind.space import Ordinal as Ordinal
+    from tradewind.space import Space as Space
+    from tradewind.space import TrainSize as TrainSize
+    from tradewind.space import at_least as at_least
+    from tradewind.study.replay import Replay as Replay
+    from tradewind.study.replay import replay as replay
+    from tradewind.study.results import Recommendation as Recommendation
+    from tradewind.study.studies import StudySummary as StudySummary
+    from tradewind.study.studies import create_study as create_study
+    from tradewind.study.studies import delete_study as delete_study
+    from tradewind.study.studies import import_study as import_study
+    from tradewind.study.studies import list_studies as list_studies
+    from tradewind.study.studies import load_study as load_study
+    from tradewind.study.studies import rename_study as rename_study
+    from tradewind.study.study import Study as Study
+    from tradewind.types import Trial as Trial
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Bool",
-    "Categorical",
-    "Float",
-    "Int",
-    "Ordinal",
-    "Quality",
-    "Recommendation",
-    "Replay",
-    "Space",
-    "Study",
-    "StudySummary",
-    "Tradeoff",
-    "TradeoffSearchCV",
-    "TradewindError",
-    "TrainSize",
-    "Trial",
-    "at_least",
-    "create_study",
-    "delete_study",
-    "errors",
-    "import_study",
-    "list_studies",
-    "load_study",
-    "models",
-    "recipes",
-    "rename_study",
-    "replay",
-    "runners",
-    "strategies",
-    "subsets",
+_MODULES = ("errors", "models", "recipes", "runners", "strategies", "subsets")
+
+_HOMES = {
+    "Bool": "space",
+    "Categorical": "space",
+    "Float": "space",
+    "Int": "space",
+    "Ordinal": "space",
+    "Quality": "goals",
+    "Recommendation": "study.results",
+    "Replay": "study.replay",
+    "Space": "space",
+    "Study": "study.study",
+    "StudySummary": "study.studies",
+    "Tradeoff": "goals",
+    "TradeoffSearchCV": "sklearn",
+    "TradewindError": "errors",
+    "TrainSize": "space",
+    "Trial": "types",
+    "at_least": "space",
+    "create_study": "study.studies",
+    "delete_study": "study.studies",
+    "import_study": "study.studies",
+    "list_studies": "study.studies",
+    "load_study": "study.studies",
+    "rename_study": "study.studies",
+    "replay": "study.replay",
+}
+
+__all__ = [  # noqa: PLE0604, RUF022  both tables are sorted as a reader would
+    *sorted(name for name in _HOMES if name[0].isupper()),
+    *sorted([*_MODULES, *(name for name in _HOMES if name[0].islower())]),
 ]
 
 
-def __getattr__(name: str) -> _typing.Any:
-    if name == "TradeoffSearchCV":  # scikit-learn is heavy: only for those who ask
-        from tradewind.search_cv import TradeoffSearchCV
+def __getattr__(name: str) -> _Any:
+    if name in _MODULES:
+        return _import_module(f"{__name__}.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(_import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value  # the next use finds it without asking
+    return value
 
-        return TradeoffSearchCV
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,21 +1,30 @@
-"""Single arguments, checked: each function gives what was meant as a plain Python value, or says
-what is wrong by a ValueError, whatever the type of what was given.
+"""The only place where arguments are checked.
 
-Numbers of NumPy and its like are numbers; True and False are none.
+Each function returns the argument as a plain Python value, or raises an error that gives the rule
+and what it got. NumPy scalars count as numbers; booleans do not.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from numbers import Integral, Real
+from operator import index
 from typing import Any, TypeVar
+
+from tradewind.errors import OutcomeError
 
 T = TypeVar("T")
 
+_LARGEST = 2**63  # positions and trial numbers are 64-bit integers in a database
+_LONGEST = 200  # characters of a value that an error message shows
+
+
+# ---- numbers ----
+
 
 def unpacked(given: Any) -> Any:
-    """NumPy scalars as plain Python values; everything else as it is."""
+    """A NumPy scalar as a plain Python value; anything else as it is."""
     item = getattr(given, "item", None)
     return item() if callable(item) and getattr(given, "shape", None) == () else given
 
@@ -26,13 +35,13 @@ def is_whole(given: Any) -> bool:
 
 
 def real(given: Any) -> float:
-    """A number as a float; NaN, which is in no range, for everything else."""
+    """A number as a float, and NaN, which is in no range, for anything else."""
     number = unpacked(given)
     if isinstance(number, bool) or not isinstance(number, Real):
         return math.nan
     try:
         return float(number)
-    except OverflowError:  # an integer beyond the floats
+    except OverflowError:  # an integer too large for a float
         return math.nan
 
 
@@ -44,29 +53,61 @@ def whole(name: str, given: Any, least: int = 0, most: int | None = None) -> int
     return int(number)
 
 
+def count(name: str, given: Any) -> int | None:
+    """None or a whole number; a float such as 5.0 counts as one."""
+    number = unpacked(given)
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    return or_none(whole, name, number)
+
+
 def positive(name: str, given: Any) -> float:
-    return _checked(name, given, "> 0", lambda number: 0 < number < math.inf)
+    return _number_within(name, given, "> 0", lambda number: 0 < number < math.inf)
 
 
 def not_negative(name: str, given: Any) -> float:
-    return _checked(name, given, "≥ 0", lambda number: 0 <= number < math.inf)
+    return _number_within(name, given, "≥ 0", lambda number: 0 <= number < math.inf)
 
 
 def fraction(name: str, given: Any) -> float:
-    """A part that is not nothing."""
-    return _checked(name, given, "in (0, 1]", lambda number: 0 < number <= 1)
+    return _number_within(name, given, "in (0, 1]", lambda number: 0 < number <= 1)
 
 
 def share(name: str, given: Any) -> float:
-    """A part that is not everything."""
-    return _checked(name, given, "in [0, 1)", lambda number: 0 <= number < 1)
+    return _number_within(name, given, "in [0, 1)", lambda number: 0 <= number < 1)
 
 
-def _checked(name: str, given: Any, rule: str, fits: Callable[[float], bool]) -> float:
+def probability(name: str, given: Any) -> float:
+    return _number_within(name, given, "in (0, 1)", lambda number: 0 < number < 1)
+
+
+def _number_within(name: str, given: Any, rule: str, holds: Callable[[float], bool]) -> float:
     number = real(given)
-    if not fits(number):
+    if not holds(number):
         raise ValueError(f"{name} must be a number {rule}, but got {given!r}")
     return number
+
+
+def limit(name: str, given: Any, check: Callable[[str, Any], float] = not_negative) -> float | None:
+    """None for no limit, which infinity means as well."""
+    return None if given is None or real(given) == math.inf else check(name, given)
+
+
+def or_none(check: Callable[..., T], name: str, given: Any, *bounds: int) -> T | None:
+    """None, or what `check` returns."""
+    return None if given is None else check(name, given, *bounds)
+
+
+def seed_of(random_state: Any) -> int:
+    """A seed from whatever scikit-learn accepts as `random_state`."""
+    if isinstance(unpacked(random_state), Integral):
+        return whole("random_state", random_state, 0, 2**63 - 1)
+    from sklearn.utils import check_random_state
+
+    return int(check_random_state(random_state).randint(2**31))
+
+
+# ---- words, flags, functions, objects ----
 
 
 def one_of(name: str, given: T, choices: Collection[str]) -> T:
@@ -83,15 +124,107 @@ def flag(name: str, given: Any) -> bool:
     return value
 
 
-def seed_of(random_state: Any) -> int:
-    """A seed from what scikit-learn takes as `random_state`."""
-    if isinstance(unpacked(random_state), Integral):
-        return whole("random_state", random_state, 0, 2**63 - 1)
-    from sklearn.utils import check_random_state
-
-    return int(check_random_state(random_state).randint(2**31))
+def exceptions(given: Any) -> tuple[type[BaseException], ...]:
+    kinds = given if isinstance(given, tuple) else (given,)
+    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
+        raise TypeError(f"catch must be an exception class or a tuple of them, but got {given!r}")
+    return kinds
 
 
-def or_none(check: Callable[..., T], name: str, given: Any, *bounds: int) -> T | None:
-    """None, or what the check gives."""
-    return None if given is None else check(name, given, *bounds)
+def callbacks(given: Any) -> tuple[Callable[..., Any], ...]:
+    functions = tuple(given) if isinstance(given, Iterable) else ()
+    if not isinstance(given, Iterable) or not all(map(callable, functions)):
+        raise TypeError(
+            f"callbacks must be a list of functions of (study, trial), but got {given!r}"
+        )
+    return functions
+
+
+def has_methods(name: str, given: T, methods: Collection[str], example: str) -> T:
+    """An object with these methods. A class has them too, but it is not an object yet."""
+    if isinstance(given, type):
+        raise TypeError(f"{name} must be an object, but got the class: write {given.__name__}()")
+    missing = [m for m in methods if not callable(getattr(given, m, None))]
+    if missing:
+        raise TypeError(
+            f"{name} must be an object such as {example}, but got {given!r}, "
+            f"which has no {missing[0]}()"
+        )
+    return given
+
+
+def goal(given: T) -> T:
+    methods = ("settle", "cost_scale", "utility", "score")
+    return has_methods("goal", given, methods, "Quality() or Tradeoff(alpha=0.3)")
+
+
+def strategy(given: T) -> T:
+    methods = ("propose", "recommend", "settle", "suits", "eligible")
+    return has_methods("strategy", given, methods, "strategies.Bayes()")
+
+
+# ---- studies and their logs ----
+
+
+def study_name(given: Any) -> str:
+    """A name that every store can hold."""
+    if not isinstance(given, str):
+        raise TypeError(f"the name of a study must be text, but got {given!r}")
+    if not given.strip():
+        raise ValueError(f"the name of a study must not be empty, but got {given!r}")
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"the name of a study must be valid Unicode, but got {given!r}") from None
+    if "\0" in given:
+        raise ValueError(f"the name of a study must not contain NUL, but got {given!r}")
+    return str.__str__(given)
+
+
+def position(given: int) -> int:
+    """A position in a log."""
+    if not 0 <= index(given) < _LARGEST:
+        raise ValueError(f"a position counts from 0, but got {given!r}")
+    return index(given)
+
+
+def lease(trials: Sequence[int], seconds: float) -> tuple[list[int], float]:
+    """Distinct trial numbers in order, and the seconds to lease them for."""
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise ValueError(f"a lease must be a finite number of seconds ≥ 0, but got {seconds!r}")
+    numbers = sorted({index(trial) for trial in trials})
+    if numbers and not 0 <= numbers[0] <= numbers[-1] < _LARGEST:
+        raise ValueError(f"trial numbers count from 0, but got {list(trials)!r}")
+    return numbers, float(seconds)
+
+
+# ---- what an objective reports ----
+
+
+def finite(name: str, given: Any) -> float:
+    """A finite number: a scalar, or an array or tensor with one element."""
+    item = getattr(given, "item", None)  # arrays and tensors of any library
+    try:
+        plain = item() if callable(item) else given
+        number = math.nan if isinstance(plain, (str, bytes)) else float(plain)
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last is PyTorch's
+        number = math.nan
+    if not math.isfinite(number):
+        raise OutcomeError(f"{name} must be a finite number, but got {shown(given)}")
+    return number
+
+
+def mean(folds: Sequence[float]) -> float:
+    try:
+        return math.fsum(folds) / len(folds)
+    except OverflowError:
+        raise OutcomeError(f"the sum of folds must be finite, but got {shown(folds)}") from None
+
+
+def shown(given: Any) -> str:
+    """`given` for an error message. Showing it must not fail."""
+    try:
+        text = repr(given)
+    except Exception:  # the user's own __repr__, or an integer with too many digits to print
+        return f"an unprintable {type(given).__name__}"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -5,7 +5,7 @@
     ├── ConfigError (ValueError)         a configuration that does not fit its space
     ├── OutcomeError (ValueError)        a value or cost that no trial can have
     ├── TrialError (RuntimeError)        a trial in the wrong state: told twice, unknown
-    ├── TrialFailed (RuntimeError)       a trial that failed, where failures end the search
+    ├── TrialFailed (RuntimeError)       a trial that failed under on_error="raise"
     ├── NothingFinished (LookupError)    a question that only a finished trial can answer
     ├── WorkerError (RuntimeError)       workers that cannot start, or a cluster that has gone
     ├── DataError (ValueError)           data or a saved model that is damaged or foreign
@@ -15,9 +15,16 @@
         ├── StudyExists (ValueError)     a name that the store has already
         └── NoSuchStudy (LookupError)    a name that the store does not have
 
-Other wrong arguments stay `ValueError` (a number, name or flag that cannot be, see checks.py) and
-`TypeError` (an object of another kind than is needed).
+Other wrong arguments raise `ValueError` (a wrong number, name or flag) or `TypeError` (an object
+of the wrong kind).
 """
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+import warnings
 
 
 class TradewindError(Exception):
@@ -74,3 +81,17 @@ class StudyExists(StorageError, ValueError):
 
 class NoSuchStudy(StorageError, LookupError):
     """No study of this name is in the store."""
+
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn as if the first caller outside this package did, so that users see their own line.
+
+    (`skip_file_prefixes` does the same, but only since Python 3.12.)"""
+    level = 1
+    caller: types.FrameType | None = sys._getframe()
+    while caller is not None and caller.f_code.co_filename.startswith(_PACKAGE):
+        level, caller = level + 1, caller.f_back
+    warnings.warn(message, category, stacklevel=level)

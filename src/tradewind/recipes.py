@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tradewind.acquisition import MGFI, Acquisition, Exponential
-from tradewind.maximizers.evolution import MIES
-from tradewind.maximizers.maximizer import Maximizer
-from tradewind.strategies.bayes import Bayes
-from tradewind.strategies.design import Design, RandomSearch, Sampling
-from tradewind.strategies.models import Output
-from tradewind.strategies.staged import Staged
-from tradewind.surrogates.forest import RandomForest
-from tradewind.surrogates.gp import GaussianProcess, cost_process
-from tradewind.tradeoff import Improvement, Published
+from tradewind.goals import Acquisition
+from tradewind.optimizer.acquisition.acquisition import MGFI, Exponential
+from tradewind.optimizer.acquisition.tradeoff import Improvement, Published
+from tradewind.optimizer.maximizers.evolution import MIES
+from tradewind.optimizer.maximizers.maximizer import Maximizer
+from tradewind.optimizer.strategies.bayes import Bayes
+from tradewind.optimizer.strategies.design import Design, RandomSearch, Sampling
+from tradewind.optimizer.strategies.models import Output
+from tradewind.optimizer.strategies.staged import Staged
+from tradewind.optimizer.surrogates.forest import RandomForest
+from tradewind.optimizer.surrogates.gp import GaussianProcess, cost_process
 
 
 def auto() -> Bayes:

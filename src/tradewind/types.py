@@ -1,7 +1,8 @@
-"""The frozen values that pass between the parts.
+"""The frozen values that travel between rooms.
 
-Surrogates and acquisitions meet in `Normal`, surrogates and spaces in `Columns`,
-strategies, runners and the log in `Trial`. Nothing here computes.
+Surrogates and acquisitions meet in `Normal`; acquisitions, goals and maximizers in `Partials`;
+surrogates and spaces in `Columns`; strategies, runners and the log in `Trial`. Nothing here
+computes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
+Indices: TypeAlias = NDArray[np.intp]  # row numbers
 Value: TypeAlias = str | int | float | bool | None
 Config: TypeAlias = dict[str, Value]
 
@@ -29,12 +31,33 @@ class Normal:
 
 
 @dataclass(frozen=True)
+class Partials:
+    """A score (n,) and its derivatives by the mean and std of the predicted quality and, where the
+    score depends on it, of the predicted cost."""
+
+    value: Array
+    by_mean: Array
+    by_std: Array
+    by_cost_mean: Array | None = None
+    by_cost_std: Array | None = None
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """The best so far: the best score T* under the goal, the best quality, the smallest σ."""
+
+    score: float
+    quality: float
+    sigma: float
+
+
+@dataclass(frozen=True)
 class Columns:
     """What a model may know about the d columns of an encoded space.
 
-    `cells[j]` is the number of values of column j (0: continuous), `categorical[j]` says that
-    their order means nothing, `conditional[j]` that the parameter may be inactive, and `size[j]`
-    marks the training-set size, of which `fractions` are the values.
+    `cells[j]` is the number of values of column j (0 for a continuous one). `categorical[j]` says
+    that their order means nothing, `conditional[j]` that the parameter may be inactive, and
+    `size[j]` that column j is the training size, whose values are `fractions`.
     """
 
     cells: NDArray[np.int64]
@@ -43,19 +66,15 @@ class Columns:
     size: Mask
     fractions: tuple[float, ...] = ()
 
-    @property
-    def d(self) -> int:
-        return len(self.cells)
-
 
 class State(Enum):
-    """What has become of a trial."""
+    """Where a trial stands."""
 
-    WAITING = "waiting"  # proposed or given back, not started
+    WAITING = "waiting"  # proposed or requeued, not started
     RUNNING = "running"
     FINISHED = "finished"
     FAILED = "failed"
-    ABANDONED = "abandoned"  # given up before it could show anything
+    ABANDONED = "abandoned"  # given up without a result
 
 
 class Origin(Enum):
@@ -64,16 +83,16 @@ class Origin(Enum):
     ADDED = "added"  # a result the user already had
     ENQUEUED = "enqueued"  # the user asked for it
     DESIGN = "design"  # the initial design, or random search
-    CARRIED = "carried"  # an earlier stage, where it was among the best
+    CARRIED = "carried"  # carried over from an earlier stage, where it was among the best
     MODEL = "model"  # a fitted model
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a finished evaluation reports, in the user's own sign and units. If it was `raced`, it
-    was clearly behind after the given folds and did not go through the rest; its value is then
-    what the mean over all folds is expected to be, and its cost only this `share` of what all
-    would have cost."""
+    """What a finished evaluation reports, in the user's own sign and units.
+
+    A `raced` evaluation was stopped after some of its folds because it was clearly behind. Its
+    value estimates the mean over all folds, and its cost covers only this `share` of them."""
 
     value: float
     cost: float | None = None
@@ -84,8 +103,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Rival:
-    """The folds of the trial to beat, in the user's own numbers; `sign` is +1 where larger is
-    better. A quality that is worse by `margin` might still win, because it may be cheaper."""
+    """The folds of the trial to beat, in the user's own numbers. `sign` is +1 if larger is better.
+    A trial that is worse by up to `margin` might still win by being cheaper."""
 
     folds: tuple[float, ...]
     sign: float = 1.0
@@ -94,8 +113,8 @@ class Rival:
 
 @dataclass(frozen=True)
 class Usage:
-    """What one evaluation took: seconds on the wall, and of CPU with all its children; how many
-    trials ran at the same time, itself included, in the mean; and on which device it ran."""
+    """What one evaluation took: `wall` seconds, `cpu` seconds including its children, the mean
+    number of trials that ran at the same time (itself included), and its device."""
 
     wall: float
     cpu: float | None = None
@@ -105,14 +124,14 @@ class Usage:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A configuration to evaluate, who chose it, and what its maker hands to the next one.
+    """A configuration to evaluate, as a row (d,) of the encoded space.
 
-    `handover` is plain data (numbers, strings, lists, dicts): it is stored with the proposal.
-    `expected_cost` is the median cost that its maker predicts, where it has a model of that.
-    `train_size` is the fraction to train with where that is not one of the parameters.
+    `handover` is plain data for the next proposal (numbers, strings, lists, dicts); the log stores
+    it. `expected_cost` is the predicted median cost, if the strategy models cost. `train_size` is
+    the fraction to train with, if no parameter of the space says it.
     """
 
-    params: Config
+    row: Array
     origin: Origin
     handover: Mapping[str, Any] = field(default_factory=dict)
     expected_cost: float | None = None
@@ -121,9 +140,9 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A finished trial by its place among the finished, and what quality and cost to expect of
-    its configuration (quality is maximized, cost is raw), trained with `train_size` of the data if
-    that is another fraction than it was trained with."""
+    """A finished trial, by its `index` among the finished ones, and the quality and cost to expect
+    of its configuration. Quality is maximized and cost is raw. `train_size` is the fraction of the
+    data that the prediction is for, if the trial was trained with another."""
 
     index: int
     quality: float
@@ -135,14 +154,18 @@ class Prediction:
 class Trial:
     """One evaluation of one configuration, as the log knows it.
 
-    `params` are all active parameters; `size_name` is the training size among them, if any.
-    `value` and `cost` are the user's own numbers and None unless the trial is finished
-    (a failed trial may know the cost it had run up); `error` is the traceback of a failed one, or
-    why another was abandoned. `retries` counts how often it went back to the queue, `losses`
-    how often of these because its worker or driver had died. `driver` is
-    who started it (host:process:name), `started` and `ended` are seconds since 1970, and `usage` is
-    what the evaluation took. `seed` is the trial's own; `data_seed` is the same for all trials of a
-    study, for what they share: subsets and folds. `rival` travels with a trial that is submitted.
+    - `params`: all active parameters. `size_name` names the training size among them, if any.
+    - `value`, `cost`: the user's own numbers, None unless the trial has finished. A failed or
+      abandoned trial may have a cost, too.
+    - `folds`, `raced`, `share`: see `Outcome`.
+    - `error`: the traceback of a failed trial, or why a trial was abandoned. A failed trial counts
+      as a bad result unless it is not `penalized`.
+    - `retries`: how often the trial was requeued and counts as one more attempt; `losses`: how many
+      of these were because its worker or driver died.
+    - `driver`: who started it (host:process:name). `started` and `ended`: seconds since 1970.
+    - `seed`: the trial's own seed. `data_seed`: the same for all trials of a study; it decides
+      subsets and folds.
+    - `rival`: the trial to beat; it is set only while the trial runs.
     """
 
     number: int
@@ -155,7 +178,9 @@ class Trial:
     cost: float | None = None
     folds: tuple[float, ...] = ()
     raced: bool = False
+    share: float = 1.0
     error: str | None = None
+    penalized: bool = True
     retries: int = 0
     losses: int = 0
     expected_cost: float | None = None

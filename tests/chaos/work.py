@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import tradewind as tw
-from tradewind.events import Abandoned, Failed, Finished, Proposed
+from tradewind.log.events import Abandoned, Failed, Finished, Proposed
 from tradewind.types import State
 
 SPACE = tw.Space(

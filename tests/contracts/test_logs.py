@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests import processes
 from tests.events import later
 from tests.samples import FIRST, LATER
-from tradewind.events import Claimed, Event
+from tradewind.log.events import Claimed, Event
 from tradewind.log.log import Conflict, Log, Store
 from tradewind.log.memory import MemoryLog
 

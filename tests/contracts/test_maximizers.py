@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.space.generate import spaces
-from tradewind.maximizers.evolution import MIES
-from tradewind.maximizers.local import LocalSearch
-from tradewind.maximizers.maximizer import Maximizer, Score
+from tradewind.optimizer.maximizers.evolution import MIES
+from tradewind.optimizer.maximizers.local import LocalSearch
+from tradewind.optimizer.maximizers.maximizer import Maximizer, Score
 from tradewind.space import (
     Bool,
     Categorical,

@@ -14,8 +14,8 @@ from tests.runners.clusters import connected_ray, dask_client
 from tradewind.runners.dask import DaskRunner
 from tradewind.runners.processes import ProcessRunner
 from tradewind.runners.ray import RayRunner
-from tradewind.runners.run import Failure, Objective, Run
-from tradewind.runners.runner import Done, Runner, Stopped, TrialLimits, Workers
+from tradewind.runners.run import Objective, Run
+from tradewind.runners.runner import Done, Failure, Runner, Stopped, TrialLimits, Workers
 from tradewind.runners.serial import SerialRunner
 from tradewind.runners.simulated import SimulatedRunner
 from tradewind.types import Origin, Outcome, State, Trial

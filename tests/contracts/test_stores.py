@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests import processes
 from tests.samples import FIRST
 from tradewind.errors import NoSuchStudy, StorageError, StudyExists
-from tradewind.events import Claimed, Created
+from tradewind.log.events import Claimed, Created
 from tradewind.log.log import Store
 
 SECOND = Created({}, {}, {}, False, 0, 0.0)

@@ -16,9 +16,9 @@ import tradewind as tw
 from tests.space.generate import spaces
 from tests.studies import drive, timeless
 from tradewind import recipes
-from tradewind.history import proposal_rng
-from tradewind.maximizers.evolution import MIES
-from tradewind.record import Record
+from tradewind.log.state import Record
+from tradewind.optimizer.history import proposal_rng
+from tradewind.optimizer.maximizers.evolution import MIES
 from tradewind.strategies import Bayes, Design, MultiFidelity, RandomSearch, Strategy
 from tradewind.types import Outcome, State, Trial
 

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.space.generate import spaces
+from tradewind.optimizer.surrogates.forest import RandomForest
+from tradewind.optimizer.surrogates.gp import GaussianProcess
+from tradewind.optimizer.surrogates.surrogate import Predictor, Surrogate
 from tradewind.space import Bool, Categorical, Float, Int, Ordinal, Space, TrainSize
-from tradewind.surrogates.forest import RandomForest
-from tradewind.surrogates.gp import GaussianProcess
-from tradewind.surrogates.surrogate import Predictor, Surrogate
 from tradewind.types import Array, Normal
 
 

@@ -14,7 +14,9 @@ from hypothesis import given
 
 from tests.events import created, later
 from tests.samples import FIRST, LATER
-from tradewind.events import (
+from tradewind.log import codec, forms
+from tradewind.log.codec import FORMAT, decode, encode
+from tradewind.log.events import (
     Abandoned,
     Claimed,
     Configured,
@@ -27,8 +29,6 @@ from tradewind.events import (
     Started,
     Unknown,
 )
-from tradewind.log import codec, forms
-from tradewind.log.codec import FORMAT, decode, encode
 from tradewind.types import Origin, Outcome, Usage
 
 # ---- round trips ----

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from tests.events import data
 from tests.samples import FIRST, LATER
 from tradewind.errors import FormatError
-from tradewind.events import Event, Finished, Proposed, Unknown
 from tradewind.log import codec
 from tradewind.log.codec import decode, encode
+from tradewind.log.events import Event, Finished, Proposed, Unknown
 from tradewind.types import Origin, Outcome
 
 CLAIMED: dict[str, Any] = {"format": 1, "event": "claimed", "number": 0}

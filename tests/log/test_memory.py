@@ -6,7 +6,7 @@ import copy
 import pickle
 
 from tests.samples import FIRST, LATER
-from tradewind.events import Claimed
+from tradewind.log.events import Claimed
 from tradewind.log.memory import MemoryLog, MemoryStore
 
 

@@ -22,8 +22,8 @@ from tests.postgres import Server
 from tests.processes import BATCH, batch, whole_batches
 from tests.samples import FIRST, LATER
 from tradewind.errors import FormatError, NoSuchStudy, StorageError
-from tradewind.events import Claimed
 from tradewind.log import postgres_database
+from tradewind.log.events import Claimed
 from tradewind.log.log import Conflict, Log
 from tradewind.log.postgres import PostgresStore
 from tradewind.log.postgres_database import SCHEMA, Connection, Database

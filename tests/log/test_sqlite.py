@@ -17,7 +17,7 @@ from tests import processes
 from tests.log.test_memory import Clock
 from tests.samples import FIRST, LATER
 from tradewind.errors import FormatError, NoSuchStudy, StorageError
-from tradewind.events import Claimed
+from tradewind.log.events import Claimed
 from tradewind.log.sqlite import SqliteStore
 from tradewind.log.sqlite_file import APPLICATION, SCHEMA
 

@@ -18,8 +18,8 @@ from tests import processes
 from tests.processes import BATCH, batch, whole_batches
 from tests.samples import FIRST
 from tradewind.errors import FormatError, StorageError
-from tradewind.events import Claimed, Created, Event
 from tradewind.log import sqlite_file
+from tradewind.log.events import Claimed, Created, Event
 from tradewind.log.sqlite import SqliteStore
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs signals and limits of processes")

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.events import created, later
 from tests.samples import FIRST, LATER
 from tradewind.errors import FormatError, StorageError
-from tradewind.events import Event
 from tradewind.log.codec import encode
+from tradewind.log.events import Event
 from tradewind.log.log import Store
 from tradewind.log.memory import MemoryStore
 from tradewind.log.sqlite import SqliteStore

@@ -14,8 +14,8 @@ import pytest
 
 from tests.runners.scenes import STUBBORN, alive, eventually, run_script, starting, written
 from tests.runners.trials import trial
-from tradewind.runners.run import Failure, Run
-from tradewind.runners.runner import Done, Stopped
+from tradewind.runners.run import Run
+from tradewind.runners.runner import Done, Failure, Stopped
 from tradewind.runners.slot import evaluate_apart
 from tradewind.runners.worker import packed
 from tradewind.types import Outcome

@@ -18,8 +18,8 @@ from tests.runners.clusters import WORKERS, dask_client, local_dask
 from tests.runners.scenes import alive, eventually, written
 from tests.runners.trials import NO_LIMITS, all_of, the_one, trial
 from tradewind.runners.dask import DaskRunner, DaskWorkers
-from tradewind.runners.run import Failure, Objective, Run
-from tradewind.runners.runner import Lost, Stopped, TrialLimits
+from tradewind.runners.run import Objective, Run
+from tradewind.runners.runner import Failure, Lost, Stopped, TrialLimits
 from tradewind.types import Outcome
 
 pytestmark = pytest.mark.slow

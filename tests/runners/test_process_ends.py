@@ -18,8 +18,8 @@ import pytest
 from tests.runners.scenes import SLEEPER, STUBBORN, alive, eventually, run_script, starting, written
 from tests.runners.trials import NO_LIMITS, all_of, the_one, trial
 from tradewind.runners.processes import ProcessRunner, ProcessWorkers
-from tradewind.runners.run import Failure, Objective, Run
-from tradewind.runners.runner import Stopped, TrialLimits
+from tradewind.runners.run import Objective, Run
+from tradewind.runners.runner import Failure, Stopped, TrialLimits
 from tradewind.types import Outcome
 
 Open = Callable[..., ProcessWorkers]

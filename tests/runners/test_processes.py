@@ -23,8 +23,8 @@ from tests.runners.scenes import alive, eventually, run_script, starting, writte
 from tests.runners.trials import NO_LIMITS, all_of, the_one, trial
 from tradewind.runners import child, processes
 from tradewind.runners.processes import ProcessRunner, ProcessWorkers
-from tradewind.runners.run import Failure, Objective, Run
-from tradewind.runners.runner import Lost
+from tradewind.runners.run import Objective, Run
+from tradewind.runners.runner import Failure, Lost
 from tradewind.types import Outcome
 
 Open = Callable[..., ProcessWorkers]
@@ -230,7 +230,7 @@ def test_the_package_is_loaded_for_objectives_that_use_it_before_their_trials(
     opened: Open, used: bool
 ) -> None:
     def loaded(run: Run) -> float:
-        return float("tradewind.study" in sys.modules)
+        return float("tradewind.study.study" in sys.modules)
 
     def using(run: Run) -> float:
         assert tradewind.Space({"x": tradewind.Float(0, 1)}) is not None

@@ -21,8 +21,8 @@ from tests.runners.trials import NO_LIMITS, all_of, the_one, trial
 from tradewind.runners import ray as runner_module
 from tradewind.runners.ray import RayRunner, RayWorkers
 from tradewind.runners.ray_resources import needs, options, room
-from tradewind.runners.run import Failure, Objective, Run
-from tradewind.runners.runner import Lost, Stopped, TrialLimits
+from tradewind.runners.run import Objective, Run
+from tradewind.runners.runner import Failure, Lost, Stopped, TrialLimits
 from tradewind.types import Outcome
 
 Open = Callable[..., RayWorkers]

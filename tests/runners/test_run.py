@@ -6,7 +6,7 @@ import traceback
 
 import pytest
 
-from tradewind.runners.run import cause
+from tradewind.runners.runner import cause
 
 
 @pytest.mark.parametrize(

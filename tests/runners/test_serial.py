@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.runners.trials import NO_LIMITS, the_one, trial
-from tradewind.runners.run import Failure, Objective, Run
-from tradewind.runners.runner import Done, Stopped, TrialLimits
+from tradewind.runners.run import Objective, Run
+from tradewind.runners.runner import Done, Failure, Stopped, TrialLimits
 from tradewind.runners.serial import SerialRunner, SerialWorkers
 from tradewind.types import Outcome
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.runners.trials import NO_LIMITS, trial
-from tradewind.runners.run import Failure, Run
-from tradewind.runners.runner import Done, Lost, Stopped, TrialLimits
+from tradewind.runners.run import Run
+from tradewind.runners.runner import Done, Failure, Lost, Stopped, TrialLimits
 from tradewind.runners.simulated import SimulatedRunner, SimulatedWorkers
 from tradewind.types import Outcome, Trial, Usage
 

@@ -15,7 +15,7 @@ import json
 from typing import Any, NoReturn
 
 from tradewind.errors import FormatError
-from tradewind.events import (
+from tradewind.log.events import (
     Abandoned,
     Claimed,
     Configured,
@@ -67,6 +67,7 @@ _TABLE: dict[str, tuple[type, dict[str, Form]]] = {
             "maximize": FLAG,
             "seed": INTEGER,
             "at": REAL,
+            "data_seed": optional(WHOLE),
         },
     ),
     "configured": (Configured, {"goal": optional(DATA), "strategy": optional(DATA)}),

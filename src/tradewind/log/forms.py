@@ -19,6 +19,7 @@ DEPTH = 100  # of nested data: far more than a strategy hands over, far less tha
 class Form(NamedTuple):
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
+    keys: frozenset[str] = frozenset()  # the keys of a nested record
 
 
 # ---- scalars: one check serves both ways, as JSON gives nothing but plain Python ----
@@ -151,10 +152,11 @@ REALS = Form(lambda value: list(_reals(_plain(value))), _reals)
 
 
 def optional(form: Form) -> Form:
-    write, read = form
+    write, read, keys = form
     return Form(
         lambda value: None if value is None else write(value),
         lambda value: None if value is None else read(value),
+        keys,
     )
 
 
@@ -170,21 +172,26 @@ def member(kind: type[Enum]) -> Form:
 
 
 def record(kind: type, forms: Mapping[str, Form]) -> Form:
-    """A dataclass as a mapping of its fields. Those with a default are left out where they have it,
-    and may be left out; the others must be there, and nothing else may be."""
-    readers = {key: form.read for key, form in forms.items()}
+    """A dataclass as a mapping of its fields. A field that has a default is left out if it has that
+    value, and may be missing. All other fields must be there.
+
+    If the dataclass has a field `extra`, it keeps the keys that this version does not know, those
+    of nested records included. Otherwise there must be none."""
     defaults: dict[str, Any] = {}
     for field in fields(kind):
+        if field.name == "extra":
+            continue
         if field.default is not MISSING:
             defaults[field.name] = forms[field.name].write(field.default)
         elif field.default_factory is not MISSING:
             defaults[field.name] = forms[field.name].write(field.default_factory())
     needed = forms.keys() - defaults.keys()
+    keeps_extra = any(field.name == "extra" for field in fields(kind))
 
     def write(value: Any) -> dict[str, Any]:
         if not isinstance(value, kind):
             raise TypeError(f"must be of type {kind.__name__}, but got {shown(value)}")
-        data = {}
+        data: dict[str, Any] = {}
         for key, form in forms.items():
             try:
                 written = form.write(getattr(value, key))
@@ -192,23 +199,42 @@ def record(kind: type, forms: Mapping[str, Form]) -> Form:
                 raise _at(key, error) from None
             if key in needed or written != defaults[key]:
                 data[key] = written
+        if keeps_extra and value.extra:
+            _merge(data, _plain_mapping(value.extra))
         return data
 
     def read(data: Any) -> Any:
-        given = {}
+        given: dict[str, Any] = {}
+        extra: dict[str, Any] = {}
         for key, value in mapping(data).items():
-            reader = readers.get(key)
-            if reader is None:
-                raise ValueError(f"has no key {key!r}: it takes {', '.join(map(repr, forms))}")
+            form = forms.get(key)
+            if form is None:
+                extra[key] = value
+                continue
+            if keeps_extra and form.keys and type(value) is dict and not value.keys() <= form.keys:
+                extra[key] = {k: v for k, v in value.items() if k not in form.keys}
+                value = {k: v for k, v in value.items() if k in form.keys}
             try:
-                given[key] = reader(value)
+                given[key] = form.read(value)
             except (TypeError, ValueError) as error:
                 raise _at(key, error) from None
+        if extra and not keeps_extra:
+            known = ", ".join(map(repr, forms))
+            raise ValueError(f"has no key {min(extra)!r}: it takes {known}")
         if not needed <= given.keys():
             raise ValueError(f"needs the key {min(needed - given.keys())!r}")
-        return kind(**given)
+        return kind(**given, extra=extra) if extra else kind(**given)
 
-    return Form(write, read)
+    return Form(write, read, frozenset(forms))
+
+
+def _merge(data: dict[str, Any], extra: dict[str, Any]) -> None:
+    """Add what is not in the data, one level deep."""
+    for key, value in extra.items():
+        if key not in data:
+            data[key] = value
+        elif isinstance(data[key], dict) and isinstance(value, dict):
+            data[key] = value | data[key]
 
 
 def _at(key: Any, error: Exception) -> Exception:

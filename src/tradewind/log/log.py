@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tradewind.events import Created, Event
+from tradewind.log.events import Created, Event
 
 
 class Conflict(Exception):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from tradewind.events import Created, Event
-from tradewind.lock import Lock
 from tradewind.log import checks
+from tradewind.log.events import Created, Event
+from tradewind.log.lock import Lock
 from tradewind.log.log import Conflict, Log
 
 _WHERE = "memory"

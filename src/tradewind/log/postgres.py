@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from tradewind.events import Created, Event
 from tradewind.log import checks
 from tradewind.log.codec import encode
+from tradewind.log.events import Created, Event
 from tradewind.log.log import Conflict, Log
 from tradewind.log.postgres_database import (
     Connection,

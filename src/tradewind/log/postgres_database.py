@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 from tradewind.errors import FormatError, StorageError
-from tradewind.lock import Lock
+from tradewind.log.lock import Lock
 from tradewind.log.perprocess import PerProcess
 
 try:

@@ -6,8 +6,8 @@ import secrets
 from collections.abc import Iterable
 
 from tradewind.errors import FormatError
-from tradewind.events import Event
 from tradewind.log.codec import decode
+from tradewind.log.events import Event
 
 
 def fresh_id() -> int:

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from tradewind.errors import NoSuchStudy
-from tradewind.events import Created, Event
 from tradewind.log import checks
 from tradewind.log.codec import encode
+from tradewind.log.events import Created, Event
 from tradewind.log.log import Conflict, Log
 from tradewind.log.rows import decoded, fresh_id
 from tradewind.log.sqlite_file import File

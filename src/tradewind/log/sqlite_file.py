@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tradewind.errors import FormatError, NoSuchStudy, StorageError
-from tradewind.lock import Lock
+from tradewind.log.lock import Lock
 from tradewind.log.perprocess import PerProcess
 
 APPLICATION = 0x54574E44  # "TWND", in the header of every file of ours

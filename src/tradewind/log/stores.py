@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from tradewind.errors import FormatError, StorageError
-from tradewind.events import Created, Event
 from tradewind.log.codec import decode, encode
+from tradewind.log.events import Created, Event
 from tradewind.log.log import Store
 from tradewind.log.memory import MemoryStore
 

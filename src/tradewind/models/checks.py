@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from tradewind.checks import whole
 from tradewind.models.text import texts_of
 from tradewind.models.vectors import WordVectors
-from tradewind.targets import Rows
+from tradewind.types import Indices
 
 
 def whole_numbers(name: str, given: Any, low: int) -> tuple[int, ...]:
@@ -54,8 +54,8 @@ def labelled(X: Any, y: Any) -> tuple[list[str], NDArray[Any]]:
     return texts, labels
 
 
-def rows_of(given: Any, n: int) -> Rows:
-    """Rows of a fold: numbers or a mask."""
+def rows_of(given: Any, n: int) -> Indices:
+    """Indices of a fold: numbers or a mask."""
     rows = np.asarray(given)
     if rows.dtype == bool:
         if rows.shape != (n,):

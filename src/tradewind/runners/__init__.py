@@ -3,8 +3,8 @@
 from tradewind.runners.dask import DaskRunner
 from tradewind.runners.processes import ProcessRunner
 from tradewind.runners.ray import RayRunner
-from tradewind.runners.run import Failure, Run
-from tradewind.runners.runner import Done, Lost, Runner, Stopped, TrialLimits, Workers
+from tradewind.runners.run import Run
+from tradewind.runners.runner import Done, Failure, Lost, Runner, Stopped, TrialLimits, Workers
 from tradewind.runners.serial import SerialRunner
 from tradewind.runners.simulated import SimulatedRunner
 

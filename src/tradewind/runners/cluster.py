@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from tradewind.runners.load import Load
+from tradewind.runners.concurrency import Load
 from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import OUT_OF_TIME, Done, Result, Stopped, TrialLimits
 from tradewind.runners.slot import evaluate_apart

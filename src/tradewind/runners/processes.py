@@ -15,10 +15,10 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from tradewind.checks import is_whole, not_negative, or_none, whole
-from tradewind.errors import WorkerError
+from tradewind.errors import WorkerError, warn
 from tradewind.runners.child import Launch, stored
+from tradewind.runners.concurrency import Load
 from tradewind.runners.guard import Guard
-from tradewind.runners.load import Load
 from tradewind.runners.resources import (
     VISIBLE,
     gpus_there,
@@ -31,7 +31,6 @@ from tradewind.runners.runner import Done, TrialLimits
 from tradewind.runners.slot import Slot, gather, pause, shut
 from tradewind.runners.worker import packed
 from tradewind.types import Trial
-from tradewind.warn import warn
 
 _POSIX = os.name == "posix"
 _STARTS = 3  # worker processes that may die in a row while they start, for each slot

@@ -18,8 +18,8 @@ from tradewind.checks import or_none, whole
 from tradewind.errors import WorkerError
 from tradewind.runners.cluster import Account, ClusterWorkers, Order
 from tradewind.runners.ray_resources import needs, options, room
-from tradewind.runners.run import Failure, Objective
-from tradewind.runners.runner import Done, Lost, Result, TrialLimits
+from tradewind.runners.run import Objective
+from tradewind.runners.runner import Done, Failure, Lost, Result, TrialLimits
 from tradewind.runners.worker import packed
 from tradewind.types import Trial
 

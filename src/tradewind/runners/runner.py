@@ -1,7 +1,7 @@
 """The seam of the runners: where trials are evaluated.
 
-A `Runner` is a description that a user can write down; `open` brings it to life for one objective
-as `Workers`. The loop talks to those from one thread. Time is theirs: `now()` may be virtual.
+A `Runner` is a description that a user can write down. `open` starts `Workers` for one objective,
+which the loop uses from one thread. They have their own clock, `now()`, which may be virtual.
 """
 
 from __future__ import annotations
@@ -10,20 +10,30 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from tradewind.runners.run import Failure, Objective
+from tradewind.runners.run import Objective
 from tradewind.types import Outcome, Trial, Usage
 
 
 @dataclass(frozen=True)
+class Failure:
+    """An evaluation that gave no outcome. `seconds` is the whole time it took, whatever a timer
+    measured. `raised` is the exception, if there was one."""
+
+    error: str
+    seconds: float | None = None
+    raised: BaseException | None = None
+
+
+@dataclass(frozen=True)
 class Lost:
-    """An evaluation that went away with its worker, through no fault of its own."""
+    """An evaluation whose worker died, through no fault of its own."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """An evaluation that was stopped because it was told to, or was out of time."""
+    """An evaluation that was stopped on request, or because its time was up."""
 
     reason: str
 
@@ -31,17 +41,27 @@ class Stopped:
 Result: TypeAlias = Outcome | Failure | Lost | Stopped
 
 TOO_LATE = Stopped("there was no time left to begin")
-OUT_OF_TIME = Stopped("it was not done in the time that was left")
+OUT_OF_TIME = Stopped("it did not finish in the time that was left")
 
 
 def overtime(limit: float) -> str:
-    """What is said of a trial that took longer than any may."""
+    """The error of a trial that exceeded the time limit for one trial."""
     return f"a trial may take {limit:g} seconds, and this one took longer"
+
+
+def cause(error: str) -> str:
+    """The line of a traceback that names the exception; of any other text, the first line."""
+    lines = error.strip().splitlines() or [""]
+    if not lines[0].startswith("Traceback"):
+        return lines[0]
+    last = max((i for i, line in enumerate(lines) if line.startswith('  File "')), default=0)
+    after = (line for line in lines[last + 1 :] if not line.startswith("  "))
+    return next(after, lines[-1])
 
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a submitted trial, and what that took."""
+    """A submitted trial, its result, and what the evaluation took."""
 
     trial: Trial
     result: Result
@@ -50,15 +70,15 @@ class Done:
 
 @dataclass(frozen=True)
 class TrialLimits:
-    """What one evaluation may take, in seconds and in bytes with all its children; a trial that
-    takes more is killed and has failed."""
+    """What one evaluation may take: seconds, and bytes including its children. A trial that takes
+    more is killed and has failed."""
 
     timeout: float | None = None
     memory: int | None = None
 
 
 class Workers(Protocol):
-    """A runner at work. A trial that is submitted comes back from `wait` exactly once."""
+    """The workers of a runner. A submitted trial comes back from `wait` exactly once."""
 
     @property
     def slots(self) -> int:
@@ -72,33 +92,34 @@ class Workers(Protocol):
 
     @property
     def synchronous(self) -> bool:
-        """Whether trials go in rounds: all slots are filled when all are free."""
+        """Whether trials run in rounds: slots are filled only when all of them are free."""
         ...
 
     @property
     def opened(self) -> float:
-        """When they were opened, on their clock: a search is timed from then."""
+        """When they were opened, on their clock. The timeout of a search counts from then."""
         ...
 
     def submit(self, trial: Trial, *, within: float | None = None) -> None:
-        """Start a trial. If it is not done `within` so many seconds it comes back as `Stopped`."""
+        """Start a trial. If it does not finish `within` so many seconds, it comes back as
+        `Stopped`."""
         ...
 
     def wait(self, timeout: float | None = None) -> list[Done]:
-        """Block until at least one trial is done or `timeout` seconds have passed, and give all
-        that are done; with nothing running, return at once."""
+        """Block until at least one trial is done or `timeout` seconds have passed, and return all
+        that are done. If nothing is running, return at once."""
         ...
 
     def stop(self, numbers: Iterable[int], reason: str) -> None:
-        """Stop these trials if they still run; `wait` gives them as `Stopped`."""
+        """Stop these trials if they still run; `wait` returns them as `Stopped`."""
         ...
 
     def now(self) -> float:
-        """Seconds, on the clock by which these workers work; it never goes back."""
+        """Seconds on the clock of these workers. It never goes back."""
         ...
 
     def close(self) -> None:
-        """End everything, also what still runs. May be called twice."""
+        """End everything, running trials included. May be called twice."""
         ...
 
 

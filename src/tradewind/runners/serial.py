@@ -13,11 +13,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from types import FrameType
 
-from tradewind.runners.run import Failure, Objective, Run, measured
+from tradewind.runners.evaluate import evaluate
+from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import (
     OUT_OF_TIME,
     TOO_LATE,
     Done,
+    Failure,
     Stopped,
     TrialLimits,
     overtime,
@@ -73,7 +75,7 @@ class SerialWorkers:
     def _evaluated(self, trial: Trial, left: float | None) -> Done:
         limits = [seconds for seconds in (left, self._timeout) if seconds is not None]
         alarm = _Alarm(self._objective, min(limits) if limits and _can_interrupt() else None)
-        result, usage = measured(alarm.call, trial)
+        result, usage = evaluate(alarm.call, trial)
         if not alarm.rung:
             return Done(trial, result, usage)
         if self._timeout is None or left == min(limits):

@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tradewind.checks import whole
-from tradewind.runners.run import Failure, Objective, Run, evaluate
+from tradewind.runners.evaluate import evaluate
+from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import (
     OUT_OF_TIME,
     TOO_LATE,
     Done,
+    Failure,
     Lost,
     Result,
     Stopped,
@@ -193,7 +195,7 @@ class SimulatedWorkers:
             reported = isinstance(answer, Mapping) and answer.get("cost") is not None
             return answer
 
-        result = evaluate(recorded, trial)
+        result, _ = evaluate(recorded, trial)
         if isinstance(result, Failure):
             result = replace(result, seconds=None)
         elif not reported:

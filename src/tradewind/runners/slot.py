@@ -23,10 +23,10 @@ from typing import IO
 from tradewind.errors import WorkerError
 from tradewind.runners.child import Child, Launch, stored
 from tradewind.runners.guard import Guard
-from tradewind.runners.run import Failure
 from tradewind.runners.runner import (
     OUT_OF_TIME,
     Done,
+    Failure,
     Lost,
     Result,
     Stopped,

@@ -18,7 +18,9 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from tradewind.runners.run import Failure, Objective, measured
+from tradewind.runners.evaluate import evaluate
+from tradewind.runners.run import Objective
+from tradewind.runners.runner import Failure
 from tradewind.types import Outcome, Trial, Usage
 
 # How a worker begins: with the driver's import path, before anything else is imported, and with
@@ -152,7 +154,7 @@ def _load(descriptor: int) -> Objective:
 
 def _answer(objective: Objective, trial: Trial, device: str) -> Answer:
     pid = os.getpid()
-    result, usage = measured(objective, trial, device)
+    result, usage = evaluate(objective, trial, device)
     if os.getpid() != pid:  # a process that the objective forked has come back from it, too
         os._exit(1)
     _flush()

@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from tradewind.checks import one_of
+from tradewind.data.subsets import subset
+from tradewind.errors import warn
 from tradewind.models.base import TextClassifier
 from tradewind.models.checks import labelled, rows_of
 from tradewind.models.devices import chosen, tensor_cores
@@ -25,9 +27,7 @@ from tradewind.models.textcnn.space import natural, published
 from tradewind.models.textcnn.training import Array, Fold, Plan, Trained, train
 from tradewind.models.vectors import WordVectors, embedding
 from tradewind.space import Space
-from tradewind.subsets import subset
-from tradewind.targets import Rows
-from tradewind.warn import warn
+from tradewind.types import Indices
 
 
 class TextCNN(TextClassifier):
@@ -171,7 +171,7 @@ class TextCNN(TextClassifier):
         """
         one_of("validation", validation, ("train", "test"))
         texts, labels = labelled(X, y)
-        pairs: list[tuple[Rows, Rows | None]] = []
+        pairs: list[tuple[Indices, Indices | None]] = []
         for pair in folds if isinstance(folds, Iterable) else [folds]:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise ValueError(f"folds must be (training rows, test rows), but got {pair!r:.60}")
@@ -189,7 +189,7 @@ class TextCNN(TextClassifier):
         models: Sequence[TextCNN],
         texts: Sequence[str],
         labels: NDArray[Any],
-        pairs: Sequence[tuple[Rows, Rows | None]],
+        pairs: Sequence[tuple[Indices, Indices | None]],
     ) -> None:
         """Fit each model to its rows, and stop it on others: on a part of its own where that is
         None. What can be stacked learns together: folds of as many batches and the same classes."""
@@ -198,7 +198,7 @@ class TextCNN(TextClassifier):
         words = Vocabulary.of(tokens)
         corpus = Texts.of(tokens, words, network_of(self, 2).blanks)
         shared = self._table(words.words, plan.seed) if self.unknown == "random" else None
-        stacks: dict[tuple[Any, ...], list[tuple[TextCNN, Rows, Fold]]] = {}
+        stacks: dict[tuple[Any, ...], list[tuple[TextCNN, Indices, Fold]]] = {}
         for model, (rows, stop_on) in zip(models, pairs, strict=True):
             classes = np.unique(labels[rows])
             table = shared
@@ -249,8 +249,8 @@ class TextCNN(TextClassifier):
         )
 
     def _split(
-        self, labels: NDArray[Any], rows: Rows, stop_on: Rows | None, seed: int
-    ) -> tuple[Rows, Rows]:
+        self, labels: NDArray[Any], rows: Indices, stop_on: Indices | None, seed: int
+    ) -> tuple[Indices, Indices]:
         """The rows to learn from, and those to stop on."""
         classes = np.unique(labels[rows])
         if len(classes) < 2:

@@ -33,7 +33,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, elu, embedding
 from torch.nn.functional import cross_entropy as softmax_cross_entropy
 
 from tradewind.models.text import PADDING, Tokens, Vocabulary
-from tradewind.targets import Rows
+from tradewind.types import Indices
 
 Channels: TypeAlias = Literal["static", "nonstatic", "multichannel"]
 Weights: TypeAlias = Mapping[str, Tensor]
@@ -143,7 +143,7 @@ class Network:
             features = _drop(features, d2, generator)
         return _linear(features, weights, "output")
 
-    def pieces(self, lengths: Rows) -> Iterator[slice]:
+    def pieces(self, lengths: Indices) -> Iterator[slice]:
         """Texts of these lengths, cut into pieces that are computed in bounded memory."""
         ends, begin = lengths.cumsum() * sum(self.reach), 0
         while begin < len(lengths):
@@ -200,8 +200,8 @@ class Texts:
     one more stands at the end of all. Blanks count as words."""
 
     codes: NDArray[np.int32]
-    begins: Rows
-    lengths: Rows
+    begins: Indices
+    lengths: Indices
 
     @staticmethod
     def of(texts: Sequence[Tokens], vocabulary: Vocabulary, blanks: int) -> Texts:
@@ -213,7 +213,7 @@ class Texts:
         codes.append(PADDING)
         return Texts(np.array(codes, dtype=np.int32), lengths.cumsum() - lengths, lengths)
 
-    def words(self, rows: Rows) -> NDArray[np.int32]:
+    def words(self, rows: Indices) -> NDArray[np.int32]:
         """The codes in some texts, each once, padding among them."""
         inside = np.zeros(len(self.lengths), dtype=bool)
         inside[rows] = True

@@ -24,7 +24,7 @@ from tradewind.models.devices import clock, current, epochs, tensor_cores
 from tradewind.models.text import PADDING
 from tradewind.models.textcnn.model import Layout, Network, Texts, cross_entropy, decide
 from tradewind.models.textcnn.optimizers import DECAY, adadelta, adam
-from tradewind.targets import Rows
+from tradewind.types import Indices
 
 Array: TypeAlias = NDArray[np.float32]
 
@@ -53,8 +53,8 @@ class Fold:
     """What one network of a stack learns from: rows of the data, and the rows it stops on (none:
     it never stops); a weight for each class; word vectors, which may be the same as another's."""
 
-    train: Rows
-    valid: Rows
+    train: Indices
+    valid: Indices
     class_weights: Array
     table: Array
 
@@ -89,7 +89,7 @@ class Trained:
 
 
 def train(
-    network: Network, plan: Plan, texts: Texts, labels: Rows, folds: Sequence[Fold]
+    network: Network, plan: Plan, texts: Texts, labels: Indices, folds: Sequence[Fold]
 ) -> tuple[list[Trained], float]:
     """Train a network for each fold, and the seconds that took once the data were in place. The
     folds must have equally many batches. Where a GPU has no room for all, they train in halves."""
@@ -106,7 +106,7 @@ def train(
     return first + second, some + more
 
 
-def batches(n: int, batch_size: int, seed: int, epoch: int) -> Rows:
+def batches(n: int, batch_size: int, seed: int, epoch: int) -> Indices:
     """The order in which an epoch takes n rows: (batches, batch_size). The last batch is filled up
     with rows from the front."""
     order = np.random.default_rng([seed, epoch]).permutation(n)
@@ -148,7 +148,7 @@ class _Stack:
         network: Network,
         plan: Plan,
         texts: Texts,
-        labels: Rows,
+        labels: Indices,
         folds: Sequence[Fold],
     ) -> None:
         self.network, self.plan, self.folds = network, plan, list(folds)

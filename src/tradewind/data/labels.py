@@ -1,0 +1,205 @@
+"""What a target tells about its rows: which belong together, and which come first in time.
+
+Targets, groups and stamps come as arrays, tensors, columns of a frame or lists of anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
+from itertools import count
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradewind.types import Array, Indices
+
+Column: TypeAlias = NDArray[Any] | list[Any]  # numbers, or hashable labels
+
+_BINS = 10
+
+
+# ---- strata ----
+
+
+def strata_of(y: Any, n: int, kind: str) -> tuple[Indices, bool]:
+    """The stratum of each row, numbered as they appear, and whether each of them must be kept."""
+    column = None if kind == "random" else column_of(y)
+    if column is not None and (kind == "classes" or (kind == "auto" and not _fractional(column))):
+        strata = numbered(column)
+        if kind == "classes" or strata.max() < _most_classes(column):
+            return strata, True
+    if isinstance(column, np.ndarray):
+        return _binned(column.astype(np.float64)), False
+    if kind in ("auto", "random"):
+        return np.zeros(n, np.intp), False
+    needed = "a number" if kind == "bins" else "a label"
+    raise TypeError(f"kind={kind!r} needs {needed} for each row, but y is {type(y).__name__}")
+
+
+def classes_of(y: Any) -> Indices | None:
+    """The class of each row, numbered as they appear, where a target has classes."""
+    classes, are_classes = strata_of(y, count_rows(y), "auto")
+    return classes if are_classes else None
+
+
+def _fractional(column: Column) -> bool:
+    if isinstance(column, list) or column.dtype.kind != "f":
+        return False
+    return bool(np.any((column != np.floor(column)) & ~np.isnan(column)))
+
+
+def _most_classes(column: Column) -> int:
+    """Names are classes unless most are distinct, as texts and identifiers are; numbers and rows
+    of several columns, which may be measurements, only where they are few."""
+    n = len(column)
+    names = isinstance(column, list) and not isinstance(column[0], (bytes, tuple))
+    return max(2, n // 2 if names else min(n // 2, max(20, n // 10)))
+
+
+def _binned(values: Array) -> Indices:
+    """Quantile bins. Equal values share one, and the many zeros of a target have theirs alone."""
+    missing = np.isnan(values)
+    present = values[~missing]
+    at = np.maximum(np.arange(1, _BINS) * len(present) // _BINS - 1, 0)
+    edges = np.partition(present, at)[at] if len(present) else present  # each the last of its bin
+    return numbered(np.where(missing, _BINS, np.searchsorted(edges, values)))
+
+
+def numbered(column: Column) -> Indices:
+    """Equal values as equal numbers 0, 1, …, in the order in which they appear."""
+    if isinstance(column, list):
+        return _numbered_labels(column)
+    codes = np.unique(column, return_inverse=True)[1]
+    appears = np.full(codes.max() + 1, len(codes))
+    np.minimum.at(appears, codes, np.arange(len(codes)))
+    return inverse(np.argsort(appears))[codes]
+
+
+def _numbered_labels(labels: list[Any]) -> Indices:
+    numbers: dict[Any, int] = defaultdict(count().__next__)
+    try:
+        codes = np.fromiter(map(numbers.__getitem__, labels), np.intp, len(labels))
+    except TypeError as error:
+        raise TypeError(f"labels must be hashable, but got an {error}") from error
+    missing = [number for label, number in numbers.items() if missing_label(label)]
+    if len(missing) < 2:
+        return codes
+    merged = np.arange(len(numbers))  # one NaN is not equal to another
+    merged[missing] = missing[0]
+    return numbered(merged[codes])
+
+
+def missing_label(label: Any) -> bool:
+    """None, NaN, NaT, and pandas' NA, of which even `==` does not say yes or no."""
+    same = label == label
+    return label is None or not isinstance(same, (bool, np.bool_)) or not same
+
+
+# ---- what is given ----
+
+
+def column_of(values: Any) -> Column | None:
+    """One value for each row, or None where rows can only be counted."""
+    if isinstance(values, (int, np.integer)) or is_sparse(values) or is_dataset(values):
+        return None
+    if isinstance(values, Sequence):
+        return _listed(list(values))
+    array = as_array(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim == 1:
+        return array if array.dtype.kind in "biuf" else _listed(array.tolist())
+    if array.ndim > 2 or array.shape[1] == 0 or _fractional(array[:1000]):
+        return None
+    if array.dtype == object:
+        return list(map(tuple, array.tolist()))
+    return [row.tobytes() for row in np.ascontiguousarray(array)]
+
+
+def _listed(values: list[Any]) -> Column | None:
+    kinds = set(map(type, values))
+    absent = {kind for kind in kinds if kind.__name__ in ("NoneType", "NAType")}
+    if numeric(kinds - absent):
+        numbers = [math.nan if type(v) in absent else v for v in values] if absent else values
+        array = np.asarray(numbers)
+        return array if array.dtype.kind in "biuf" else values  # integers of more than 64 bits
+    if any(kind.__hash__ is None or _is_array(kind) for kind in kinds):
+        try:
+            array = np.asarray(values)
+        except ValueError:  # lists of different lengths
+            return None
+        return None if array.dtype == object and array.ndim == 1 else column_of(array)
+    return values
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    if hasattr(values, "detach"):  # a tensor, maybe with a gradient or on another device
+        values = values.detach().cpu()
+    return np.asarray(values)
+
+
+def numeric(kinds: set[type]) -> bool:
+    return all(issubclass(kind, (Real, np.bool_)) for kind in kinds)
+
+
+def _is_array(kind: type) -> bool:
+    return hasattr(kind, "__array__") and not issubclass(kind, np.generic)
+
+
+def is_sparse(data: Any) -> bool:
+    return hasattr(data, "tocsr")
+
+
+def is_dataset(data: Any) -> bool:
+    """Hugging Face's `select` takes rows; data frames have one too, which takes columns."""
+    return hasattr(data, "select") and not hasattr(data, "__array__")
+
+
+def count_rows(y: Any) -> int:
+    whole = isinstance(y, (int, np.integer)) and not isinstance(y, bool)
+    n = int(y) if whole else _length("y", y)
+    if n < 1:
+        raise ValueError(f"y must have at least one row, but got {n}")
+    return n
+
+
+def _length(what: str, values: Any) -> int:
+    try:
+        if isinstance(values, (str, bytes, Mapping, Set)):
+            raise TypeError
+        return int(values.shape[0]) if getattr(values, "shape", ()) else len(values)
+    except TypeError:
+        given = type(values).__name__
+        raise TypeError(f"{what} must have an entry for each row, but got {given}") from None
+
+
+def same_length(what: str, values: Any, n: int) -> None:
+    if (length := _length(what, values)) != n:
+        raise ValueError(f"{what} must be as long as y, but has {length} rows where y has {n}")
+
+
+def stamps_of(time: Any) -> NDArray[Any]:
+    if isinstance(time, Sequence):
+        kinds = set(map(type, time))  # NumPy would make 1 and "a" two strings, which can be sorted
+        alike = len(kinds) == 1 or numeric(kinds)
+        stamps = np.asarray(time) if alike else np.fromiter(time, object, len(time))
+    elif getattr(getattr(time, "dtype", None), "tz", None) is not None:
+        stamps = np.asarray(time, dtype="datetime64[ns]")  # else pandas makes objects of them
+    else:
+        stamps = as_array(time)
+    if stamps.ndim != 1:
+        raise ValueError(f"time must have one stamp for each row, but its shape is {stamps.shape}")
+    missing = map(missing_label, stamps) if stamps.dtype == object else [np.any(stamps != stamps)]
+    if any(missing):
+        raise ValueError("time must have no missing values")
+    return stamps
+
+
+def inverse(order: Indices) -> Indices:
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place

@@ -1,0 +1,292 @@
+"""The one loop: propose -> submit -> wait -> record, until a limit is reached.
+
+Workers never wait for a proposal: if there are several, one trial is proposed ahead. Time is the
+workers' own, which may be virtual.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from tradewind.engine.leases import keep_leases
+from tradewind.engine.limits import Budget, Limits, Prices, Running
+from tradewind.engine.patience import PATIENCE, patiently
+from tradewind.engine.session import Session
+from tradewind.engine.signals import Signals, Terminated
+from tradewind.errors import StorageError, TrialError, TrialFailed, WorkerError
+from tradewind.runners.runner import Done, Failure, Lost, Stopped, Workers, cause
+from tradewind.types import Outcome, State, Trial
+
+_logger = logging.getLogger("tradewind")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What to do about failures, and for how long a trial is leased."""
+
+    catch: tuple[type[BaseException], ...] = (Exception,)
+    on_error: Literal["penalize", "ignore", "raise"] = "penalize"
+    max_retries: int = 0
+    lease: float = 30.0
+
+
+class Watch(Protocol):
+    """Somebody who watches a search."""
+
+    def started(self, running: int) -> None: ...
+    def done(self, trial: Trial, running: int) -> None: ...
+
+
+@dataclass
+class Loop:
+    """One search: a session that proposes and records, and workers that evaluate."""
+
+    session: Session
+    workers: Workers
+    limits: Limits
+    policy: Policy
+    stopped: Callable[[], bool]
+    watch: Watch
+    _running: dict[int, Running] = field(default_factory=dict)  # by number
+    _ahead: Trial | None = None
+    _started: int = 0
+    _nothing_fits: bool = False
+    _budget: Budget | None = None
+
+    def __post_init__(self) -> None:
+        self._signals = Signals(self._running)
+
+    def run(self) -> None:
+        """Evaluate trials until a limit is reached or `stopped()`, and record every one."""
+        reason, again = "the search ended while it ran", False
+        with self._signals:
+            try:
+                with keep_leases(self.session, self.policy.lease):
+                    self._search()
+            except KeyboardInterrupt:
+                reason = "interrupted"
+                raise
+            except (WorkerError, Terminated) as error:
+                reason, again = str(error), True
+                raise
+            finally:
+                self._signals.ending = True
+                try:
+                    self.workers.close()
+                finally:
+                    self._leave(reason, again)
+
+    def _search(self) -> None:
+        if self.limits.timeout is not None or self.limits.max_cost is not None:
+            prices = Prices(patiently(self.session.trials))
+            opened, now = self.workers.opened, self.workers.now
+            self._budget = Budget(self.limits, prices, opened=opened, now=now)
+        while True:
+            self._fill()
+            if not self._running:
+                if self._nothing_fits and not self._started:
+                    _logger.warning("no trial was started: none fits into what is left")
+                return
+            self._propose_ahead()
+            self._record_all(self.workers.wait(self._next_deadline()))
+            self._stop_overdue()
+
+    # ---- starting ----
+
+    def _fill(self) -> None:
+        if self.workers.synchronous and self._running:
+            return
+        while self.workers.free > 0 and self._may_start():
+            trial = self._next()
+            if trial is None:
+                return
+            self._running[trial.number] = Running(trial, self.workers.now())
+            within = self._budget and self._budget.seconds_for_one
+            self.workers.submit(self.session.with_rival(trial), within=within)
+            self.watch.started(len(self._running))
+
+    def _may_start(self) -> bool:
+        """Whether another trial may be started."""
+        n = self.limits.n_trials
+        return not (
+            self.stopped()
+            or self._signals.interrupts
+            or self._nothing_fits
+            or (n is not None and self._started >= n)
+            or (self._budget is not None and self._budget.is_used_up)
+        )
+
+    def _affordable(self) -> float | None:
+        return self._budget and self._budget.affordable(list(self._running.values()))
+
+    def _next(self) -> Trial | None:
+        """The trial proposed ahead, or a new one; None if the next one would cost too much."""
+        left, trial, self._ahead = self._affordable(), self._ahead, None
+        if trial is None:
+            trial = self._ask(left, start=left is None)
+        if trial is None:
+            self._nothing_fits = True
+            return None
+        if trial.state is State.WAITING:
+            number, expected = trial.number, self._budget and self._budget.prices.expected(trial)
+            if left is not None and expected is not None and expected > left:
+                reason = f"it would cost about {expected:.3g}, and {left:.3g} is left"
+                patiently(lambda: self.session.decline(number, reason))
+                self._nothing_fits = True
+                return None
+            try:
+                trial = patiently(lambda: self.session.start(number, leased=True))
+            except TrialError:  # its lease ran out, and another driver has taken it
+                self.session.held.discard(number)
+                return self._next()
+        self._started += 1
+        return trial
+
+    def _ask(self, left: float | None, *, start: bool) -> Trial | None:
+        """A trial that costs at most `left`; None if no trial does."""
+        if self._budget is not None and self._budget.cannot_fit(left):
+            return None
+        lease = self.policy.lease
+        return patiently(
+            lambda: self.session.ask(max_cost=left, lease=lease, keep=True, start=start)
+        )
+
+    def _propose_ahead(self) -> None:
+        """Propose one trial ahead while all workers are busy."""
+        if self.workers.slots == 1 or self.workers.synchronous or self._ahead is not None:
+            return
+        n = self.limits.n_trials
+        enough = n is not None and self._started >= n
+        if not enough and self.workers.free == 0 and self._may_start():
+            self._ahead = self._ask(self._affordable(), start=False)
+
+    # ---- ending ----
+
+    def _next_deadline(self) -> float | None:
+        return self._budget and self._budget.next_deadline(list(self._running.values()))
+
+    def _stop_overdue(self) -> None:
+        """Stop what still runs when time or money is up."""
+        if self._budget is not None:
+            reason = self._budget.overrun(list(self._running.values()))
+            if reason is not None:
+                self.workers.stop(list(self._running), reason)
+
+    def _record_all(self, results: list[Done]) -> None:
+        """Record all results before a callback or an objective may end the search."""
+        recorded: list[tuple[Done, Trial | None]] = []
+        unrecorded: list[tuple[Done, StorageError]] = []
+        for done in results:
+            patience = 0.0 if unrecorded else PATIENCE  # not for each of many
+            try:
+                recorded.append((done, self._record(done, patience)))
+            except StorageError as error:
+                unrecorded.append((done, error))
+        if unrecorded:
+            gave = [f"trial {done.trial.number} gave {done.result}" for done, _ in unrecorded]
+            why = unrecorded[0][1]
+            raise StorageError(f"{'; '.join(gave)}: this could not be recorded. {why}") from why
+        for done in results:
+            self._running.pop(done.trial.number, None)
+            if self._budget is not None:
+                self._budget.spend(done.result, done.usage)
+        if results and self.limits.max_cost is not None:
+            self._nothing_fits = False  # less is set aside for running trials now
+        for _, trial in recorded:
+            if trial is not None:
+                self.watch.done(trial, len(self._running))
+        for done, trial in recorded:
+            if isinstance(done.result, Failure):
+                self._raise(done.result, ended=trial is not None)
+
+    def _record(self, done: Done, patience: float) -> Trial | None:
+        """Record one result. Returns the trial if it has ended, and None if it will run again or
+        the result came too late."""
+        try:
+            return patiently(lambda: self._report(done), patience)
+        except TrialError as error:
+            trial = patiently(lambda: self.session.trial(done.trial.number))
+            if _is_recorded(trial, done):  # it was written, but the store's answer was lost
+                return trial
+            self.session.held.discard(trial.number)
+            _logger.info("a result came too late: %s", error)
+            return None
+
+    def _report(self, done: Done) -> Trial | None:
+        number, session = done.trial.number, self.session
+        match done.result:
+            case Outcome() as outcome:
+                return session.finish(number, outcome, done.usage)
+            case Failure(raised=Terminated() as raised):
+                session.requeue(number, str(raised), retry=False, mine=True)
+                return None
+            case Failure(error) as failure:
+                if isinstance(failure.raised, KeyboardInterrupt) and self._signals.interrupts > 1:
+                    return session.abandon(number, "interrupted", mine=True)
+                failures = done.trial.retries - done.trial.losses
+                if failures < self.policy.max_retries and self._is_caught(failure):
+                    reason = cause(error)
+                    return self._run_again(session.requeue(number, reason, mine=True), reason)
+                penalize = self.policy.on_error == "penalize"
+                cost = self._price(done)
+                return session.fail(number, error, cost, done.usage, penalize=penalize, mine=True)
+            case Lost(reason):
+                return self._run_again(session.lose(number, reason), reason)
+            case Stopped(reason):
+                return session.abandon(number, f"stopped: {reason}", self._price(done), mine=True)
+
+    def _price(self, done: Done) -> float | None:
+        """What an evaluation without an outcome has cost."""
+        prices = self._budget.prices if self._budget else Prices(self.session.trials())
+        return prices.cost_of(done.result, done.usage)
+
+    def _run_again(self, trial: Trial, reason: str) -> Trial | None:
+        """None for a trial that will run again; a lost one may have been abandoned instead."""
+        if trial.state is not State.WAITING:
+            return trial
+        self._started -= 1
+        _logger.warning("trial %d runs again: %s", trial.number, reason)
+        return None
+
+    def _is_caught(self, failure: Failure) -> bool:
+        return failure.raised is None or isinstance(failure.raised, self.policy.catch)
+
+    def _raise(self, failure: Failure, *, ended: bool) -> None:
+        raised = failure.raised
+        if isinstance(raised, Terminated) or (raised and ended and not self._is_caught(failure)):
+            raise raised
+        if ended and self.policy.on_error == "raise":
+            raise raised or TrialFailed(failure.error)
+
+    def _leave(self, reason: str, again: bool) -> None:
+        """Abandon or requeue the trials that this search leaves behind. If that cannot be written,
+        their leases run out."""
+        ahead = [] if self._ahead is None else [self._ahead.number]
+        left = [*ahead, *self._running]
+        self.session.held.difference_update(left)
+        for number in left:
+            try:
+                if number in ahead or again:
+                    self.session.requeue(number, reason, retry=False, mine=True)
+                else:
+                    self.session.abandon(number, reason, mine=True)
+            except TrialError as error:
+                _logger.info("trial %d is left as it is: %s", number, error)
+            except StorageError as error:
+                _logger.warning("the leases of unfinished trials will run out: %s", error)
+                return
+
+
+def _is_recorded(trial: Trial, done: Done) -> bool:
+    """Whether the log has exactly this result."""
+    match done.result:
+        case Outcome() as outcome:
+            known = Outcome(trial.value or 0.0, trial.cost, trial.folds, trial.raced, trial.share)
+            return trial.finished and known == outcome and trial.usage == done.usage
+        case Failure(error):
+            return trial.error == error and trial.usage == done.usage
+        case Lost(reason) | Stopped(reason):
+            return trial.error is not None and reason in trial.error

@@ -1,0 +1,173 @@
+"""The plan of a study, its goal and its strategy, as plain data for the log.
+
+One closed table lists the types that can be stored: decoding creates objects of these types and
+calls nothing else. A part that is not in the table, such as a user's own strategy, is stored by its
+name only, and the user must supply it again when loading the study.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from tradewind.errors import FormatError, StorageError
+from tradewind.goals import Goal, Quality, Tradeoff
+from tradewind.log.events import Configured, PlainData
+from tradewind.log.state import StudyState
+from tradewind.optimizer.acquisition.acquisition import (
+    EI,
+    MGFI,
+    PI,
+    UCB,
+    Exponential,
+    Linear,
+    LogNormal,
+)
+from tradewind.optimizer.acquisition.tradeoff import Improvement, Published
+from tradewind.optimizer.maximizers.evolution import MIES
+from tradewind.optimizer.maximizers.local import LocalSearch
+from tradewind.optimizer.strategies.bayes import Bayes
+from tradewind.optimizer.strategies.design import Design, RandomSearch, Sampling
+from tradewind.optimizer.strategies.fidelity import MultiFidelity
+from tradewind.optimizer.strategies.models import Output
+from tradewind.optimizer.strategies.staged import Staged
+from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.optimizer.surrogates.forest import RandomForest
+from tradewind.optimizer.surrogates.gp import GaussianProcess
+
+_logger = logging.getLogger("tradewind")
+
+_TYPES: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        *(Quality, Tradeoff),
+        *(Bayes, MultiFidelity, RandomSearch, Staged, Design, Sampling, Output),
+        *(GaussianProcess, RandomForest),
+        *(EI, PI, MGFI, UCB, Linear, Exponential, LogNormal),
+        *(Improvement, Published),
+        *(LocalSearch, MIES),
+    )
+}
+
+
+def encode(part: object) -> PlainData:
+    """A goal, a strategy or a part of one as plain data: `{"type": "Tradeoff", "alpha": 0.3, ...}`,
+    or `{"given": "module.Name"}` if its type is not in the table."""
+    kind = type(part)
+    if _TYPES.get(kind.__name__) is not kind:
+        return {"given": f"{kind.__module__}.{kind.__qualname__}"}
+    if isinstance(part, Enum):
+        return {"type": kind.__name__, "value": part.value}
+    assert is_dataclass(part)
+    stored = [f.name for f in fields(part) if f.metadata.get("stored", True)]
+    return {"type": kind.__name__} | {name: _encode_value(getattr(part, name)) for name in stored}
+
+
+def _encode_value(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, tuple) and all(map(_is_number, value)):
+        return list(value)
+    return encode(value)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and math.isfinite(value))
+
+
+def must_be_supplied(data: Any) -> list[str]:
+    """The names of the parts that are not in the data."""
+    if not isinstance(data, Mapping):
+        return []
+    if "given" in data:
+        return [str(data["given"])]
+    return [name for value in data.values() for name in must_be_supplied(value)]
+
+
+def decode(data: PlainData) -> Any:
+    """The object that `encode` wrote. Every part of it must be in the data."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("type"), str):
+        raise FormatError(f"a part of a study is stored as {{'type': ...}}, but got {data!r}")
+    kind = _TYPES.get(data["type"])
+    if kind is None:
+        raise FormatError(f"this version of Tradewind has no part of type {data['type']!r}")
+    rest = {name: value for name, value in data.items() if name != "type"}
+    try:
+        if issubclass(kind, Enum):
+            return kind(**rest)
+        values = {name: _decode_value(value) for name, value in rest.items()}
+        _check_numbers(kind, values)
+        return kind(**values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FormatError(f"{rest!r} does not make a {data['type']}: {error}") from error
+    except RecursionError:
+        raise FormatError("a part of a study is nested too deeply") from None
+
+
+def _decode_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return decode(value)
+    if not isinstance(value, list):
+        return value
+    if not all(map(_is_number, value)):
+        raise TypeError("a list must hold numbers only")
+    return tuple(value)
+
+
+def _check_numbers(kind: type, values: dict[str, Any]) -> None:
+    """Not every part checks the type of its numbers itself."""
+    for field in fields(kind):
+        value, default = values.get(field.name, field.default), field.default
+        if value is None and "None" in str(field.type):
+            continue
+        if type(default) in (int, float) and isinstance(value, (str, bool, type(None))):
+            raise TypeError(f"{field.name} must be a number")
+
+
+class Plan:
+    """The goal and the strategy that a driver works with, kept in step with the log.
+
+    A plan that differs from the stored one is new: the driver writes it to the log with its next
+    trial. After that, it follows the changes that other drivers make."""
+
+    def __init__(self, goal: Goal, strategy: Strategy, state: StudyState) -> None:
+        self.goal, self.strategy = goal, strategy
+        self._data = (encode(goal), encode(strategy))
+        self._is_new = True
+        self.is_new(state)
+
+    def is_new(self, state: StudyState) -> bool:
+        """Whether this plan has never been in the log."""
+        self._is_new = self._is_new and self._data != (state.goal, state.strategy)
+        return self._is_new
+
+    def change(self, state: StudyState) -> Configured:
+        """The event that makes this the plan of the study."""
+        goal, strategy = self._data
+        return Configured(
+            None if goal == state.goal else goal,
+            None if strategy == state.strategy else strategy,
+        )
+
+    def follow(self, state: StudyState) -> None:
+        """Take over what another driver has changed."""
+        if self._data == (state.goal, state.strategy):
+            return
+        _logger.warning("another driver has changed the goal or the strategy of this study")
+        missing = [*must_be_supplied(state.goal), *must_be_supplied(state.strategy)]
+        if missing:
+            raise StorageError(
+                f"another driver now uses {missing[0]}, which is not stored with the study: "
+                "load the study again and supply it"
+            )
+        self.goal, self.strategy = decode(state.goal), decode(state.strategy)
+        self._data = (state.goal, state.strategy)

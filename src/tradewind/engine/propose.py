@@ -1,0 +1,114 @@
+"""What the log of a study implies for a trial. Sessions propose with it, and so does replay."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tradewind.errors import ConfigError
+from tradewind.goals import Goal
+from tradewind.log.events import Proposed
+from tradewind.log.state import StudyState
+from tradewind.optimizer.history import History, TrialTable, alike
+from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.seeds import proposal_rng
+from tradewind.space import Space
+from tradewind.types import Array, Config
+
+_blas_lock = threading.RLock()  # the number of BLAS threads belongs to the whole process
+
+
+def _renew_lock() -> None:
+    global _blas_lock  # another thread of the parent may have held it
+    _blas_lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+@lru_cache(maxsize=1)
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """One thread for linear algebra: faster for small matrices, and exact on replay."""
+    limit: AbstractContextManager[Any] = _blas().limit(limits=1)
+    return limit
+
+
+class Proposer:
+    """The state of a study, and its trials as arrays."""
+
+    def __init__(self, state: StudyState) -> None:
+        self.state = state
+        self._table = TrialTable(state.space)
+
+    def history(self, number: int, *, max_cost: float | None = None) -> History:
+        """What is known when trial `number` is proposed, to cost at most `max_cost`."""
+        state = self.state
+        self._table.update(state.trials)
+        return self._table.history(
+            seed=state.seed,
+            number=number,
+            sign=state.sign,
+            handover=state.handover[1],
+            initial=state.initial,
+            provisional=state.provisional,
+            max_cost=max_cost,
+        )
+
+    def propose(
+        self, number: int, goal: Goal, strategy: Strategy, *, max_cost: float | None = None
+    ) -> Proposed:
+        """The proposal of trial `number`: a pure function of the log as far as it has been read."""
+        history = self.history(number, max_cost=max_cost)
+        rng = proposal_rng(history.seed, number)
+        space = self.state.space
+        with _blas_lock, one_blas_thread():
+            proposal = strategy.propose(space, goal, history, rng=rng)
+        if not self.state.allows_size(proposal.train_size):
+            raise ConfigError(
+                "a strategy must propose a training size in (0, 1], or None if the space has a "
+                f"TrainSize, but {strategy!r} proposed {proposal.train_size!r}"
+            )
+        return Proposed(
+            number,
+            _decode(space, proposal.row, strategy),
+            proposal.origin,
+            self.state.position,
+            dict(proposal.handover),
+            max_cost,
+            proposal.expected_cost,
+            proposal.train_size,
+        )
+
+    def is_like_recent(self, config: Config, since: int) -> bool:
+        """Whether a trial proposed at position `since` or later is almost this configuration."""
+        recent = self.state.proposed_since(since)
+        if not recent:
+            return False
+        self._table.update(self.state.trials)
+        row = self.state.space.encode([config])
+        return bool(alike(row, self._table.rows(recent), self.state.space.columns)[0])
+
+
+def _decode(space: Space, row: Array, strategy: Strategy) -> Config:
+    """The row as a configuration. A strategy may be the user's own, so the row is checked."""
+    X = np.asarray(row, dtype=float).reshape(1, -1)
+    if X.shape[1] != len(space.columns.cells) or not (np.isnan(X) | (X >= 0) & (X <= 1)).all():
+        raise ConfigError(
+            f"a strategy must propose a row of the unit cube in {len(space.columns.cells)} "
+            f"dimensions, but {strategy!r} proposed {row!r}"
+        )
+    if not space.allowed(space.snap(X))[0]:
+        raise ConfigError(f"{strategy!r} proposed a forbidden combination: {space.decode(X)[0]}")
+    return space.decode(X)[0]

@@ -1,0 +1,234 @@
+"""Events -> trials: the state of a study is a fold over its log."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tradewind.errors import FormatError, TrialError
+from tradewind.log.events import (
+    Abandoned,
+    Claimed,
+    Configured,
+    Created,
+    Enqueued,
+    Event,
+    Failed,
+    Finished,
+    PlainData,
+    Proposed,
+    Requeued,
+    Started,
+)
+from tradewind.seeds import shared_data_seed, trial_seed
+from tradewind.space import Space
+from tradewind.types import Origin, State, Trial
+
+OPEN = frozenset({State.WAITING, State.RUNNING})  # the states of a trial that has not ended
+
+
+class StudyState:
+    """What the log of a study says, as far as it has been read.
+
+    - `trials` by number. Numbers below `claims` are taken, with a trial or without one yet.
+    - `queue`: enqueued configurations that nobody has taken, by place.
+    - `holder`: the driver that claimed or started a trial.
+    - `leased`: trials that their holder must keep a lease on. Without one they are lost.
+    - `returned`: requeued trials that wait for any driver; `requeued`: those that ever were.
+    - `initial`: the trials whose largest cost becomes the reference; None while all count."""
+
+    def __init__(self, space: Space, *, seed: int, maximize: bool) -> None:
+        self.space, self.seed = space, seed
+        self.sign = 1.0 if maximize else -1.0
+        self.data_seed = shared_data_seed(seed)
+        self.position = 0
+        self.claims = 0
+        self.created = 0.0
+        self.goal: PlainData = {}
+        self.strategy: PlainData = {}
+        self.trials: dict[int, Trial] = {}
+        self.queue: dict[int, Enqueued] = {}
+        self.enqueued = 0
+        self.holder: dict[int, str] = {}
+        self.leased: set[int] = set()
+        self.returned: set[int] = set()
+        self.requeued: set[int] = set()
+        self.handover: tuple[int, Mapping[str, Any]] = (-1, {})  # of the highest trial number
+        self.initial: set[int] | None = None
+        self.has_folds = False
+        self._design_running: set[int] = set()
+        self._taken: dict[int, Enqueued] = {}  # from the queue, until it is proposed
+        self._finished_at: dict[int, int] = {}  # positions, until the first model proposal
+        self._proposed_at: list[tuple[int, int]] = []  # position and number, in order
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> StudyState:
+        """The state that a log implies."""
+        first, *later = events
+        if not isinstance(first, Created):
+            raise FormatError(f"a log must begin with the study's creation, but got {first}")
+        if first.seed < 0:
+            raise FormatError(f"the seed of a study must be ≥ 0, but got {first.seed}")
+        state = cls(Space.from_dict(first.space), seed=first.seed, maximize=first.maximize)
+        state.apply([first, *later])
+        return state
+
+    @property
+    def provisional(self) -> bool:
+        """Whether the reference may still change: a trial of the initial design is open."""
+        return self.initial is None or bool(self._design_running)
+
+    def in_order(self) -> list[Trial]:
+        """All trials by number."""
+        return [self.trials[number] for number in sorted(self.trials)]
+
+    def find(self, number: int, params: Mapping[str, Any] | None = None) -> Trial:
+        """The trial with this number. If `params` are given, the trial must have them."""
+        if number not in self.trials:
+            raise TrialError(f"there is no trial {number} in this study")
+        trial = self.trials[number]
+        for name, value in (params or {}).items():
+            if name not in trial.params or trial.params[name] != value:
+                raise TrialError(
+                    f"trial {number} of this study has other parameters: {dict(trial.params)}, "
+                    f"but got {dict(params or {})}"
+                )
+        return trial
+
+    def proposed_since(self, position: int) -> list[int]:
+        """The trials proposed at `position` or later."""
+        recent = itertools.takewhile(lambda p: p[0] >= position, reversed(self._proposed_at))
+        return [number for _, number in recent]
+
+    def allows_size(self, train_size: Any) -> bool:
+        """Whether a trial may have this training size beside its parameters."""
+        if train_size is None or self.space.size_name is not None:
+            return train_size is None
+        number = isinstance(train_size, (int, float)) and not isinstance(train_size, bool)
+        return number and 0.0 < train_size <= 1.0
+
+    def apply(self, events: Iterable[Event]) -> None:
+        """Read on. After an error the state must not be used any more."""
+        for event in events:
+            self._apply(event)
+            self.position += 1
+
+    def _apply(self, event: Event) -> None:
+        match event:
+            case Created():
+                self.goal, self.strategy, self.created = event.goal, event.strategy, event.at
+                if event.data_seed is not None:
+                    self.data_seed = event.data_seed
+            case Configured(goal, strategy):
+                self.goal = self.goal if goal is None else goal
+                self.strategy = self.strategy if strategy is None else strategy
+            case Enqueued():
+                self._check(event, self.allows_size(event.train_size))
+                self.queue[self.enqueued] = event
+                self.enqueued += 1
+            case Claimed(number, driver, enqueued):
+                known = self.trials.get(number)
+                self._check(event, number <= self.claims and (known is None or known.state in OPEN))
+                self.claims = max(self.claims, number + 1)
+                self._hold(number, driver, leased=True)
+                if enqueued is not None:
+                    self._check(event, enqueued in self.queue)
+                    self._taken[number] = self.queue.pop(enqueued)
+            case Proposed():
+                self._propose(event)
+            case Started(number, driver, leased, at):
+                self._change(event, State.RUNNING, driver=driver, started=at)
+                self._hold(number, driver, leased=leased)
+            case Finished(number, outcome, usage, at):
+                self._check(event, 0.0 < outcome.share <= 1.0)
+                self._end(event, State.FINISHED, error=None, usage=usage, ended=at, **vars(outcome))
+                self.has_folds = self.has_folds or bool(outcome.folds)
+                if self.initial is None:
+                    self._finished_at[number] = self.position
+            case Failed(number, error, cost, penalize, usage, at):
+                changes = {"error": error, "cost": cost, "penalized": penalize, "usage": usage}
+                self._end(event, State.FAILED, ended=at, **changes)
+            case Abandoned(number, reason, cost, at):
+                self._end(event, State.ABANDONED, error=reason, cost=cost, ended=at)
+                if self.initial is not None:  # if it finishes late, the reference must not move
+                    self.initial.discard(number)
+            case Requeued(number, _, retry, lost):
+                before = self._change(event, State.WAITING, started=None)
+                self.trials[number] = replace(
+                    self.trials[number],
+                    retries=before.retries + retry,
+                    losses=before.losses + lost,
+                )
+                self._release(number)
+                self.returned.add(number)
+                self.requeued.add(number)
+
+    def _end(self, event: Finished | Failed | Abandoned, to: State, **changes: Any) -> None:
+        self._change(event, to, **changes)
+        self._release(event.number)
+        self._design_running.discard(event.number)
+
+    def _change(
+        self, event: Started | Finished | Failed | Abandoned | Requeued, to: State, **changes: Any
+    ) -> Trial:
+        """Change a trial and return it as it was. A trial that has ended stays as it is, except
+        that an abandoned one may still finish."""
+        trial = self.trials.get(event.number)
+        late = trial is not None and trial.state is State.ABANDONED and to is State.FINISHED
+        self._check(event, trial is not None and (trial.state in OPEN or late))
+        assert trial is not None
+        self.trials[event.number] = replace(trial, state=to, **changes)
+        return trial
+
+    def _check(self, event: Event, possible: bool) -> None:
+        if not possible:
+            raise FormatError(f"event {self.position} of the log cannot have happened: {event}")
+
+    def _hold(self, number: int, driver: str, *, leased: bool) -> None:
+        self.returned.discard(number)
+        self.holder[number] = driver
+        (self.leased.add if leased else self.leased.discard)(number)
+
+    def _release(self, number: int) -> None:
+        self.returned.discard(number)
+        self.holder.pop(number, None)
+        self.leased.discard(number)
+
+    def _propose(self, event: Proposed) -> None:
+        number = event.number
+        self._check(event, number < self.claims and number not in self.trials)
+        wanted = self._taken.pop(number, None)
+        given = (event.params, event.train_size)
+        as_enqueued = wanted is not None and given == (wanted.params, wanted.train_size)
+        self._check(event, event.origin is not Origin.ENQUEUED or as_enqueued)
+        size: Any = 1.0 if event.train_size is None else event.train_size
+        if self.space.size_name is not None:
+            size = event.params.get(self.space.size_name, 1.0)
+        self._check(event, self.allows_size(event.train_size) and isinstance(size, (int, float)))
+        self.trials[number] = Trial(
+            number=number,
+            params=event.params,
+            state=State.WAITING,
+            origin=event.origin,
+            seed=trial_seed(self.seed, number),
+            train_size=float(size),
+            expected_cost=event.expected_cost,
+            data_seed=self.data_seed,
+            size_name=self.space.size_name,
+        )
+        self._proposed_at.append((self.position, number))
+        if event.handover and number >= self.handover[0]:
+            self.handover = (number, event.handover)
+        if self.initial is None and event.origin is Origin.MODEL:
+            self._close_design(event)
+
+    def _close_design(self, first: Proposed) -> None:
+        """A model has made its first proposal: the trials before it are the initial design, whose
+        largest cost may become the reference."""
+        states = {n: t.state for n, t in self.trials.items()}
+        earlier = {n for n in range(first.number) if states.get(n) is not State.ABANDONED}
+        self._design_running = {n for n in earlier if states.get(n, State.WAITING) in OPEN}
+        self.initial = earlier | {n for n, at in self._finished_at.items() if at < first.seen}
+        self._finished_at = {}

@@ -1,0 +1,1 @@
+"""How trials are chosen: see `tradewind.strategies` for the public names."""

@@ -1,0 +1,53 @@
+"""The seam between a study and whatever chooses its trials."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from tradewind.goals import Goal
+from tradewind.optimizer.history import History
+from tradewind.space import Space
+from tradewind.types import Mask, Prediction, Proposal
+
+
+class Strategy(Protocol):
+    """A strategy is data: what it does depends on its arguments alone.
+
+    To write your own, inherit from this class and define `propose` and `recommend`. The other
+    methods have defaults that suit most strategies."""
+
+    def propose(
+        self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
+    ) -> Proposal:
+        """The configuration of trial `history.number`."""
+        ...
+
+    def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
+        """The finished trial to trust, and what to expect of it. At least one has finished."""
+        ...
+
+    def settle(self, goal: Goal, history: History) -> Goal:
+        """The goal with its reference cost, if it needs one and the history decides it."""
+        return settle_by_design(goal, history).settle(history.cost, provisional=True)
+
+    def suits(self, space: Space) -> None:
+        """Raise `SpaceError` if the strategy cannot search this space."""
+
+    def eligible(self, history: History) -> Mask:
+        """Which finished trials may win (n,). Results of different training sizes need not be
+        comparable."""
+        return np.ones(len(history.X), dtype=bool)
+
+
+def settle_by_design(goal: Goal, history: History) -> Goal:
+    """The goal with the largest cost of the initial design as its reference."""
+    return goal.settle(history.cost[history.initial], provisional=history.provisional)
+
+
+def may_win(strategy: Strategy, history: History) -> Mask:
+    """The eligible trials (n,) that went through all their folds; if there are none, all trials.
+    At least one has finished."""
+    mask = np.asarray(strategy.eligible(history)) & ~history.raced
+    return mask if mask.any() else np.ones_like(mask)

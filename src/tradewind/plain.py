@@ -1,0 +1,120 @@
+"""Plain data: reading JSON strictly, and turning values into what JSON can express.
+
+Every function raises TypeError or ValueError with the rule and what it got. The caller adds the
+place, and the error of its own room.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any, NoReturn
+
+_DEEPEST = 100  # levels of nesting: far more than anybody needs, and far fewer than JSON can read
+_LONGEST = 80  # characters of a value that an error message shows
+
+
+def parse_json(text: str | bytes) -> Any:
+    """JSON text as data. Keys must be distinct and numbers finite."""
+    try:
+        return _DECODER.decode(text.decode() if isinstance(text, bytes) else text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def write_json(data: Any) -> str:
+    """Plain data as JSON text, in ASCII and on one line."""
+    return _ENCODER.encode(data)
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """`value` as plain data: NumPy scalars and arrays, tuples and mappings are converted."""
+    kind = type(value)
+    if value is None or kind is str or kind is int or kind is bool:
+        return value
+    if isinstance(value, float):
+        return finite(value)
+    if depth > _DEEPEST:
+        raise ValueError(f"must not be nested more than {_DEEPEST} levels deep")
+    if isinstance(value, Mapping):
+        return {_text(key): _plain_at(key, item, depth) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item, depth + 1) for item in value]
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    unpacked = value.tolist() if hasattr(value, "tolist") else value  # NumPy and the like
+    if type(unpacked) is kind:
+        raise TypeError(
+            f"must be plain data (numbers, text, lists, mappings), but got {shown(value)}"
+        )
+    return plain(unpacked, depth + 1)
+
+
+def _plain_at(key: Any, item: Any, depth: int) -> Any:
+    try:
+        return plain(item, depth + 1)
+    except (TypeError, ValueError) as error:
+        raise located(key, error) from None
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """`value`, if it is a mapping as JSON reads it."""
+    if type(value) is not dict:
+        raise TypeError(f"must be a mapping, but got {shown(value)}")
+    return value
+
+
+def finite(value: float) -> float:
+    if not isfinite(value):
+        raise ValueError(f"must be a finite number, but got {value!r}")
+    return float(value)
+
+
+def located(key: Any, error: Exception) -> Exception:
+    """The same error, with the key at which it occurred."""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    return kind(f"{key!r}: {error}")
+
+
+def shown(value: Any) -> str:
+    """`value` for an error message, on one short line."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer with more digits than Python prints
+        return "a huge number"
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"must be text, but got {shown(value)}")
+    return value if type(value) is str else str.__str__(value)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"keys must be distinct, but {twice!r} is given twice")
+    return data
+
+
+def _finite_number(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):  # 1e999
+        raise ValueError(f"numbers must be finite, but got {shown(text)}")
+    return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"numbers must be finite, but got {constant}")
+
+
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_distinct, parse_float=_finite_number, parse_constant=_refuse
+)

@@ -1,0 +1,46 @@
+"""How trials are chosen: the strategies and the parts they are made of."""
+
+from tradewind.optimizer.acquisition.acquisition import (
+    EI,
+    MGFI,
+    PI,
+    UCB,
+    Exponential,
+    Linear,
+    LogNormal,
+)
+from tradewind.optimizer.acquisition.tradeoff import Improvement, Published
+from tradewind.optimizer.maximizers.evolution import MIES
+from tradewind.optimizer.maximizers.local import LocalSearch
+from tradewind.optimizer.strategies.bayes import Bayes
+from tradewind.optimizer.strategies.design import Design, RandomSearch, Sampling
+from tradewind.optimizer.strategies.fidelity import MultiFidelity
+from tradewind.optimizer.strategies.models import Output
+from tradewind.optimizer.strategies.staged import Staged
+from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.optimizer.surrogates.forest import RandomForest
+from tradewind.optimizer.surrogates.gp import GaussianProcess
+
+__all__ = [
+    "EI",
+    "MGFI",
+    "MIES",
+    "PI",
+    "UCB",
+    "Bayes",
+    "Design",
+    "Exponential",
+    "GaussianProcess",
+    "Improvement",
+    "Linear",
+    "LocalSearch",
+    "LogNormal",
+    "MultiFidelity",
+    "Output",
+    "Published",
+    "RandomForest",
+    "RandomSearch",
+    "Sampling",
+    "Staged",
+    "Strategy",
+]

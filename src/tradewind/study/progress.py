@@ -1,0 +1,173 @@
+"""Progress of a search: a bar in a terminal or a notebook, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from tradewind.errors import StorageError
+from tradewind.runners.runner import cause
+from tradewind.types import State, Trial
+
+if TYPE_CHECKING:
+    from tradewind.study.study import Study
+
+_logger = logging.getLogger("tradewind")
+
+_EVERY = {True: 5.0, None: 30.0}  # seconds between plain lines, if asked for or not
+
+
+class Progress:
+    """Watches a search: shows how far it is, warns about costs above the reference, and calls the
+    callbacks. `clock` is that of the workers."""
+
+    def __init__(
+        self,
+        *,
+        total: int | None,
+        timeout: float | None,
+        show: bool | None,
+        study: Study,
+        callbacks: tuple[Callable[[Study, Trial], None], ...] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._total, self._timeout, self._clock = total, timeout, clock
+        self._study, self._callbacks, self._show = study, callbacks, show
+        self._bar: Any = None
+        self._done = self._failed = self._running = 0
+        self._best = ""
+        self._any_finished = self._warned = False
+        self._line = ""  # the last plain line
+
+    def __enter__(self) -> Progress:
+        self._begin = self._clock()
+        self._printed_at = time.monotonic()
+        if self._show is not False and _is_watched():
+            from tqdm.auto import tqdm
+
+            count = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt}"
+            if self._total is None:
+                count = "{n_fmt} trials"
+            self._bar = tqdm(total=self._total, bar_format=count + " [{elapsed}{postfix}]")
+        return self
+
+    def __exit__(self, kind: object, *exc: object) -> None:
+        self._any_finished = self._any_finished and kind is None  # do not hide the first error
+        if self._bar is not None:
+            self._bar.close()
+        elif sys.stderr is not None and (self._show or self._line):
+            self._print()
+
+    # ---- what the loop tells ----
+
+    def started(self, running: int) -> None:
+        with suppress(StorageError):  # what is only shown must not end a search
+            self._running = running
+            if self._bar is not None:
+                self._bar.set_postfix_str(self._status())
+            else:
+                self._print_sometimes()
+
+    def done(self, trial: Trial, running: int) -> None:
+        """Count a trial that has ended."""
+        with suppress(StorageError):
+            self._count(trial, running)
+            self._warn_above_reference(trial)
+        for callback in self._callbacks:
+            callback(self._study, trial)
+
+    def _count(self, trial: Trial, running: int) -> None:
+        self._running = running
+        self._done += 1
+        if trial.state is State.FAILED:
+            self._failed += 1
+            self._report(f"trial {trial.number} failed: {cause(trial.error or '')}")
+        finished = trial.state is State.FINISHED
+        self._any_finished = self._any_finished or finished
+        if self._bar is not None:
+            if finished:
+                self._best = _describe(self._study.best)
+            self._bar.set_postfix_str(self._status(), refresh=False)
+            self._bar.update()
+        else:
+            self._print_sometimes(times=1.5)  # after the next start, if there is one
+
+    def _warn_above_reference(self, trial: Trial) -> None:
+        """Warn once if a trial costs more than a reference that the trials decided."""
+        goal = self._study._session.plan.goal
+        if self._warned or not goal.open or trial.cost is None or trial.state is not State.FINISHED:
+            return
+        settled = self._study.goal
+        reference = settled.reference
+        if reference is None or trial.cost <= reference or settled.provisional:
+            return
+        self._warned = True
+        _logger.warning(
+            "trial %d cost %.3g, but all costs above %.3g, the largest of the initial design, "
+            "count the same: give the goal a reference to say what is too much",
+            trial.number,
+            trial.cost,
+            reference,
+        )
+
+    # ---- what is shown ----
+
+    def _print_sometimes(self, times: float = 1.0) -> None:
+        """Print a line now and then. A short search that nobody asked about prints nothing."""
+        if self._show is False or sys.stderr is None:
+            return
+        if time.monotonic() - self._printed_at >= times * _EVERY[self._show]:
+            self._print()
+            self._printed_at = time.monotonic()
+
+    def _print(self) -> None:
+        if self._any_finished:
+            self._best = _describe(self._study.best)
+        of = "" if self._total is None else f"/{self._total}"
+        line = f"tradewind: {self._done}{of} trials done, {self._status()}"
+        if line != self._line:
+            print(line, file=sys.stderr)
+        self._line = line
+
+    def _report(self, line: str) -> None:
+        if self._bar is None:
+            _logger.warning(line)
+        else:
+            self._bar.write(line, file=sys.stderr)
+
+    def _status(self) -> str:
+        """`3 running, 1 failed, best 0.91 in 12 (#7), 4:10 left`."""
+        running = f"{self._running} running" if self._running else ""
+        failed = f"{self._failed} failed" if self._failed else ""
+        return ", ".join(filter(None, [running, failed, self._best, self._time_left()]))
+
+    def _time_left(self) -> str:
+        passed = self._clock() - self._begin
+        bounds = []
+        if self._total is not None and self._done:
+            bounds.append(passed / self._done * (self._total - self._done))
+        if self._timeout is not None:
+            bounds.append(max(self._timeout - passed, 0.0))
+        return f"{_clock_time(min(bounds))} left" if bounds and self._running else ""
+
+
+def _clock_time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _describe(best: Trial) -> str:
+    cost = "" if best.cost is None else f" in {best.cost:.3g}"
+    size = f" on {best.train_size:.0%} of the data" * (best.train_size < 1.0)
+    return f"best {best.value:.4g}{cost}{size} (#{best.number})"
+
+
+def _is_watched() -> bool:
+    """Whether somebody may be watching: in a terminal, or in a notebook."""
+    terminal = sys.stderr is not None and sys.stderr.isatty()  # None if there is no console
+    return terminal or "ipykernel" in sys.modules

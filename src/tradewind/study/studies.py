@@ -1,0 +1,249 @@
+"""Creating, loading, listing, renaming, deleting and importing studies."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from tradewind import checks, recipes, seeds
+from tradewind.engine import plan
+from tradewind.engine.session import Session
+from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyExists
+from tradewind.goals import Goal, Quality
+from tradewind.log.events import Created
+from tradewind.log.log import Log, Store
+from tradewind.log.state import StudyState
+from tradewind.log.stores import open_store
+from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.space import Space
+from tradewind.study.study import Study
+from tradewind.study.tables import read_study
+from tradewind.types import State
+
+_logger = logging.getLogger("tradewind")
+
+Storage: TypeAlias = "str | os.PathLike[str] | Store | None"
+
+
+def create_study(
+    space: Space | Mapping[str, Any],
+    *,
+    goal: Goal | None = None,
+    strategy: Strategy | Literal["auto", "random"] | None = None,
+    direction: Literal["maximize", "minimize"] = "maximize",
+    seed: int | None = None,
+    storage: Storage = None,
+    name: str = "study",
+    load_if_exists: bool = False,
+) -> Study:
+    """Create a study of `space`: a `Space`, or a dictionary that `Space.from_dict` reads.
+
+    `goal` is `Quality()` and `strategy` is "auto" by default. `direction` says whether the
+    objective returns a quality or a loss. The same `seed` and the same outcomes give the same
+    trials; without a seed, one is drawn and shown as `study.seed`.
+
+    `storage` is where the study is kept: a path (SQLite) or `postgresql://…`. By default it is what
+    the environment variable TRADEWIND_STORAGE says, or else the memory of this process. With
+    `load_if_exists`, an existing study of this `name` is continued. Its space, direction and seed
+    must be the same. If `goal` or `strategy` is given, the study continues with it."""
+    space = _space_of(space)
+    maximize = checks.one_of("direction", direction, ("maximize", "minimize")) == "maximize"
+    used_goal = Quality() if goal is None else checks.goal(goal)
+    used_strategy = strategy_of("auto" if strategy is None else strategy)
+    used_seed = secrets.randbits(31) if seed is None else checks.whole("seed", seed)
+    created = Created(
+        space=space.to_dict(),
+        goal=plan.encode(used_goal),
+        strategy=plan.encode(used_strategy),
+        maximize=maximize,
+        seed=used_seed,
+        at=time.time(),
+        data_seed=seeds.data_seed(used_seed),
+    )
+    used_strategy.suits(space)
+    store = open_store(storage)
+    try:
+        log = store.create(name, created)
+    except StudyExists:
+        if not load_if_exists:
+            raise
+        log = store.open(name)
+        state = StudyState.of(log.read(0))
+        _check_same(name, state, space, maximize=maximize, seed=seed)
+        return _open(log, state, name, goal, None if strategy is None else used_strategy)
+    session = Session(log, StudyState.of([created]), goal=used_goal, strategy=used_strategy)
+    return Study(session, name=name)
+
+
+def load_study(
+    storage: Storage = None,
+    name: str | None = None,
+    *,
+    space: Space | Mapping[str, Any] | None = None,
+    strategy: Strategy | Literal["auto", "random"] | None = None,
+    goal: Goal | None = None,
+) -> Study:
+    """Load a study from a store. If the store has only one, `name` may be left out.
+
+    If `goal` or `strategy` is given, the study continues with it. A strategy of your own is not in
+    the store and must be given again. A `space` is only compared with the stored one."""
+    store = _existing(storage)
+    if name is None:
+        names = store.names()
+        if len(names) != 1:
+            listed = ", ".join(map(repr, names)) or "none"
+            raise NoSuchStudy(f"which study? {store!r} has {listed}")
+        name = names[0]
+    log = store.open(name)
+    state = StudyState.of(log.read(0))
+    if space is not None:
+        _check_same(name, state, _space_of(space), maximize=state.sign > 0, seed=None)
+    goal = None if goal is None else checks.goal(goal)
+    return _open(log, state, name, goal, None if strategy is None else strategy_of(strategy))
+
+
+def strategy_of(given: Strategy | str) -> Strategy:
+    """The strategy with this name, "auto" or "random"; a strategy is returned as it is."""
+    if not isinstance(given, str):
+        return checks.strategy(given)
+    checks.one_of("strategy", given, ("auto", "random"))
+    return recipes.auto() if given == "auto" else recipes.random_search()
+
+
+def _space_of(given: Space | Mapping[str, Any]) -> Space:
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"space must be a Space or a dict that Space.from_dict reads, but got {given!r}"
+        )
+    return given if isinstance(given, Space) else Space.from_dict(given)
+
+
+def _open(
+    log: Log, state: StudyState, name: str, goal: Goal | None, strategy: Strategy | None
+) -> Study:
+    """The study in a log. A new goal or strategy is written with the next trial, not before, so
+    that looking at a study changes nothing."""
+    used_goal = _decode(state.goal, "goal", checks.goal) if goal is None else goal
+    used_strategy = strategy
+    if used_strategy is None:
+        used_strategy = _decode(state.strategy, "strategy", checks.strategy)
+    used_strategy.suits(state.space)
+    return Study(Session(log, state, goal=used_goal, strategy=used_strategy), name=name)
+
+
+def _decode(data: Mapping[str, Any], what: str, check: Callable[[Any], Any]) -> Any:
+    missing = plan.must_be_supplied(data)
+    if missing:
+        raise StorageError(
+            f"the {what} of this study uses your own {missing[0]}, which is not in the store: "
+            f"give {what}= again"
+        )
+    try:
+        return check(plan.decode(data))
+    except TypeError as error:
+        raise FormatError(
+            f"what is stored as the {what} of this study is not one: {error}"
+        ) from None
+
+
+def _check_same(
+    name: str, state: StudyState, space: Space, *, maximize: bool, seed: int | None
+) -> None:
+    """Refuse to continue a study that is not the one the user describes."""
+    stored = state.space
+    differences = [
+        f"{parameter!r} is {stored.get(parameter, 'missing')} there "
+        f"and {space.get(parameter, 'missing')} here"
+        for parameter in dict.fromkeys([*stored, *space])
+        if stored.get(parameter) != space.get(parameter)
+    ]
+    if not differences and stored != space:
+        differences = ["the order of the parameters or the forbidden combinations differ"]
+    if maximize != (state.sign > 0):
+        differences.append(f"it is {'minimized' if maximize else 'maximized'} there")
+    if seed is not None and checks.whole("seed", seed) != state.seed:
+        differences.append(f"its seed is {state.seed} there and {seed} here")
+    if differences:
+        raise StorageError(f"the stored study {name!r} is different: " + "; ".join(differences))
+
+
+# ---- what is in a store ----
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """A study in a store: its number of trials, in all and by state, and when it was created
+    (seconds since 1970)."""
+
+    name: str
+    trials: int
+    states: Mapping[str, int]
+    created: float
+
+
+def list_studies(storage: Storage = None) -> list[StudySummary]:
+    """All studies of a store, oldest first."""
+    store = _existing(storage)
+    summaries = []
+    for name in store.names():
+        try:
+            state = StudyState.of(store.open(name).read(0))
+        except FormatError as error:
+            _logger.warning("the study %r cannot be read: %s", name, error)
+            continue
+        states = [trial.state for trial in state.trials.values()]
+        counts = {kind.value: states.count(kind) for kind in State if kind in states}
+        summaries.append(StudySummary(name, len(states), counts, state.created))
+    return summaries
+
+
+def rename_study(name: str, new: str, *, storage: Storage = None) -> None:
+    """Give a study another name. Whoever has it open can continue."""
+    _existing(storage).rename(name, new)
+
+
+def delete_study(name: str, *, storage: Storage = None) -> None:
+    """Delete a study and all its trials from a store."""
+    _existing(storage).delete(name)
+
+
+def import_study(
+    path: str | os.PathLike[str],
+    *,
+    storage: Storage = None,
+    name: str | None = None,
+    strategy: Strategy | Literal["auto", "random"] | None = None,
+    goal: Goal | None = None,
+) -> Study:
+    """Import a study from a `.jsonl` file that `study.export` wrote. Its name is that of the file
+    unless you give another. Afterwards the store has the whole study, or nothing of it."""
+    name = Path(path).stem if name is None else name
+    goal = None if goal is None else checks.goal(goal)
+    given = None if strategy is None else strategy_of(strategy)
+    created, events = read_study(path)
+    store = open_store(storage)
+    if name in store.names():
+        raise StudyExists(f"the store already has a study {name!r}: import it under another name")
+    aside = f"{name} (importing {secrets.token_hex(4)})"
+    log = store.create(aside, created)
+    try:
+        log.append(events, expected=1)
+        state = StudyState.of(log.read(0))
+        _open(log, state, name, goal, given)  # fails if a part must be supplied
+        store.rename(aside, name)
+    except BaseException:
+        store.delete(aside)
+        raise
+    return _open(store.open(name), state, name, goal, given)
+
+
+def _existing(storage: Storage) -> Store:
+    if storage is None and not os.environ.get("TRADEWIND_STORAGE"):
+        raise StorageError("which store? Give storage=, or set TRADEWIND_STORAGE")
+    return open_store(storage)
