@@ -22,7 +22,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import tradewind as tw
-from tradewind.data.racing import behind
+from tradewind.data.racing import is_behind
 from tradewind.types import Rival
 
 GAPS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)
@@ -45,7 +45,7 @@ def simulated(gap: float, k: int, n: int) -> tuple[float, float, float]:
         shared = np.sqrt(1 / k) * rng.standard_normal()
         own = other + shared + np.sqrt(1 - 1 / k) * rng.standard_normal(k) - gap
         rival = Rival(tuple(other))
-        run[i] = next((j for j in range(1, k) if behind(tuple(own[:j]), rival)), k)
+        run[i] = next((j for j in range(1, k) if is_behind(tuple(own[:j]), rival)), k)
         won[i] = run[i] < k and own.mean() > other.mean()
     return float(np.mean(run < k)), float(1 - run.mean() / k), float(won.mean())
 

@@ -17,7 +17,8 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 import numpy as np
 
-from tradewind.subsets import Rows, subset, take
+from tradewind.subsets import subset, take
+from tradewind.types import Indices
 
 N = 1_000_000
 GROUPS = 100_000
@@ -25,7 +26,7 @@ FRACTION = 0.3
 REPEATS = 7
 
 
-def cases() -> Iterator[tuple[str, Callable[[], Rows]]]:
+def cases() -> Iterator[tuple[str, Callable[[], Indices]]]:
     rng = np.random.default_rng(0)
     classes = rng.integers(0, 10, N)
     skewed = np.minimum(rng.zipf(1.5, N), 1000)

@@ -29,7 +29,7 @@ from sklearn.model_selection import StratifiedKFold
 from torch import nn
 
 from tradewind.models import TextCNN, WordVectors, load_mr, read_vectors
-from tradewind.models.devices import chosen, clock, tensor_cores
+from tradewind.models.devices import choose_device, clock, tensor_cores
 from tradewind.models.text import Vocabulary, tokenize
 from tradewind.models.textcnn import training
 from tradewind.models.textcnn.optimizers import DECAY, EPSILON
@@ -72,7 +72,7 @@ def main() -> None:
     words = {word for text in texts for word in tokenize(text)}
     vectors = scaled(read_vectors(options.vectors, words), options.spread)
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(texts, labels))
-    device = chosen(options.device)
+    device = choose_device(options.device)
     name = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or "CPU"
     print(f"{len(texts)} texts, {len(words)} words of which {len(vectors)} have vectors; {name}, ")
     print(f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads\n")
@@ -123,10 +123,12 @@ def speed(
 class Stacked(TextCNN):
     """In one stack on any device, and never recorded."""
 
-    def _plan(self) -> training.Plan:
-        return replace(super()._plan(), graph=False)
+    def _settings(self) -> training.Settings:
+        return replace(super()._settings(), graph=False)
 
-    def _stacks(self, folds: list[training.Fold], device: str) -> list[list[training.Fold]]:
+    def _stacks(
+        self, folds: list[training.NetworkData], device: str
+    ) -> list[list[training.NetworkData]]:
         return [folds]
 
 

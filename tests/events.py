@@ -1,4 +1,4 @@
-"""Any event whatsoever."""
+"""Hypothesis strategies for events: any event that this version can write."""
 
 from __future__ import annotations
 
@@ -41,7 +41,12 @@ data = st.recursive(
 )
 mappings = st.dictionaries(texts, data, max_size=4)
 outcomes = st.builds(
-    Outcome, reals, st.none() | reals, st.lists(reals, max_size=5).map(lambda folds: tuple(folds))
+    Outcome,
+    reals,
+    st.none() | reals,
+    st.lists(reals, max_size=5).map(lambda folds: tuple(folds)),
+    st.booleans(),
+    reals,
 )
 usages = st.none() | st.builds(Usage, reals, st.none() | reals, reals, texts)
 times = st.none() | reals
@@ -51,17 +56,22 @@ def _unknown(name: str, more: dict[str, Any]) -> Unknown:
     return Unknown({"format": 1, "event": f"not yet {name}"} | more)
 
 
-created = st.builds(Created, mappings, mappings, mappings, st.booleans(), integers, reals)
+created = st.builds(
+    Created, mappings, mappings, mappings, st.booleans(), integers, reals, st.none() | wholes
+)
 later: st.SearchStrategy[Event] = st.one_of(
     st.builds(Configured, st.none() | mappings, st.none() | mappings),
-    st.builds(Enqueued, params),
+    st.builds(Enqueued, params, times),
     st.builds(Claimed, wholes, texts, st.none() | wholes),
-    st.builds(Proposed, wholes, params, st.sampled_from(Origin), wholes, mappings, times, times),
+    st.builds(
+        *(Proposed, wholes, params, st.sampled_from(Origin), wholes),
+        *(mappings, times, times, times),
+    ),
     st.builds(Started, wholes, texts, st.booleans(), times),
     st.builds(Finished, wholes, outcomes, usages, times),
     st.builds(Failed, wholes, texts, times, st.booleans(), usages, times),
     st.builds(Abandoned, wholes, texts, times, times),
-    st.builds(Requeued, wholes, texts, st.booleans()),
+    st.builds(Requeued, wholes, texts, st.booleans(), st.booleans()),
     st.builds(
         _unknown, texts, mappings.map(lambda m: {k: m[k] for k in m.keys() - {"format", "event"}})
     ),

@@ -1,4 +1,4 @@
-"""Small logs for the tests of what is made of them."""
+"""Small logs, and the states and histories they imply."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A PostgreSQL server of our own for the tests: started when one is asked for, in a folder that is
-thrown away, reachable through a socket in it and nowhere else."""
+"""A PostgreSQL server for the tests. It starts when a test first needs it, lives in a temporary
+folder, and can be reached only through a socket in that folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from urllib.parse import quote
 import pytest
 
 USER = "tester"
-PLACES = (  # where packages put the programs, if not on the path
+PLACES = (  # where packages install the programs, if they are not on the path
     "/usr/lib/postgresql/*/bin",  # Debian, Ubuntu
     "/usr/pgsql-*/bin",  # Fedora, Red Hat
     "/opt/homebrew/opt/postgresql*/bin",
@@ -40,7 +40,7 @@ def programs() -> Path | None:
 
 
 def ordinary_user() -> dict[str, Any]:
-    """What makes a subprocess run as somebody else where we are root: PostgreSQL refuses root."""
+    """Options that run a subprocess as an ordinary user: PostgreSQL refuses to run as root."""
     if os.name != "posix" or os.geteuid() != 0:
         return {}
     import pwd
@@ -55,7 +55,7 @@ def ordinary_user() -> dict[str, Any]:
 
 
 class Server:
-    """A running server; `url()` is a new, empty place in it."""
+    """A running server. `url()` creates an empty schema in it."""
 
     def __init__(self, bin: Path) -> None:
         self._bin = bin
@@ -89,7 +89,7 @@ class Server:
             time.sleep(0.02)
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """SIGINT breaks off all connections; SIGQUIT is a crash, which the next start recovers."""
+        """SIGINT ends all connections. SIGQUIT is a crash; the next start recovers from it."""
         self._process.send_signal(how)
         self._process.wait(timeout=60)
 
@@ -99,7 +99,7 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, *, schema: str | None = None) -> str:
-        """Where to find an empty schema, which is made unless its name is given."""
+        """The URL of a schema; without a name, of a new and empty one."""
         import psycopg
 
         if schema is None:
@@ -143,7 +143,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Server]:
-    """One server for each process that runs tests."""
+    """One server per test process."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     bin = programs()
     if bin is None:
@@ -157,5 +157,5 @@ def postgres_server() -> Iterator[Server]:
 
 @pytest.fixture
 def postgres_url(postgres_server: Server) -> str:
-    """An empty schema of its own for a test."""
+    """A new, empty schema for one test."""
     return postgres_server.url()

@@ -1,4 +1,4 @@
-"""What other processes do in the tests of storage: real ones, with a store of their own."""
+"""What other processes do in the tests of storage. Each opens the store itself."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ BATCH = 3  # events of one append
 
 
 def context() -> BaseContext:
-    """Processes that are quick to start: forked from one that has this module loaded, and neither
-    threads nor connections."""
+    """A context whose processes start quickly: they are forked from a server that has this module
+    loaded but has no threads and no connections."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     made = multiprocessing.get_context("forkserver")
@@ -45,7 +45,7 @@ def started(work: Callable[..., None], *arguments: Any) -> BaseProcess:
 
 
 def forked(work: Callable[[], None]) -> int:
-    """The exit code of a plain fork of this process that does `work` within half a minute."""
+    """Do `work` in a plain fork of this process, within half a minute; its exit code."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # this process may have threads
         child = os.fork()
@@ -62,7 +62,7 @@ def forked(work: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-# ---- work: all that other processes do is done by these ----
+# ---- work for other processes ----
 
 
 def claim(barrier: Any, log: Log, count: int) -> None:
@@ -99,7 +99,7 @@ def create_in_each(barrier: Any, stores: list[Store]) -> None:
 def create_for_ever(stores: list[Store]) -> None:
     for store in stores:
         store.create("study", FIRST)
-    raise AssertionError("nobody has stopped us")
+    raise AssertionError("nobody has stopped this process")
 
 
 def create_or_open(barrier: Any, store: Store, name: str) -> None:
@@ -125,19 +125,19 @@ def write_for_ever(log: Log) -> None:
 
 
 def batch(number: int) -> list[Event]:
-    """What is appended at once, and must be found whole or not at all; some are large."""
+    """Events that are appended together; some are large."""
     reason = str(os.getpid()) + " " * (number % 7) ** 4
     return [Requeued(number, reason, retry=False) for _ in range(BATCH)]
 
 
 def whole_batches(events: list[Event]) -> bool:
-    """Whether these are batches, one whole one after the other."""
+    """Whether these events are complete batches."""
     groups = [events[i : i + BATCH] for i in range(0, len(events), BATCH)]
     return all(len(group) == BATCH and group == [group[0]] * BATCH for group in groups)
 
 
 def meet_a_limit(barrier: Any, log: Log, path: str) -> None:
-    """Append until the file system refuses to make the file longer, and go on when it does not."""
+    """Append until the file may not grow any more, and go on when it may."""
     import resource
 
     barrier.wait()
@@ -151,7 +151,7 @@ def meet_a_limit(barrier: Any, log: Log, path: str) -> None:
 
 
 def be_refused(barrier: Any, store: Store, folder: str) -> None:
-    """As an ordinary user, fail to create a study."""
+    """Fail to create a study as an ordinary user."""
     barrier.wait()
     if os.geteuid() == 0:
         os.setuid(65534)
@@ -159,7 +159,7 @@ def be_refused(barrier: Any, store: Store, folder: str) -> None:
 
 
 def refusal(work: Callable[[], object]) -> str:
-    """The message of the `StorageError` that `work` must end with."""
+    """The message of the `StorageError` that `work` must raise."""
     try:
         work()
     except StorageError as error:

@@ -1,4 +1,4 @@
-"""Small studies, drivers and stand-ins for the tests of the shell."""
+"""Small studies, sessions and stand-ins for tests."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def create(space: tw.Space = SPACE, **options: Any) -> tw.Study:
 
 
 def quick(**options: Any) -> tw.Study:
-    """A study that reaches its model soon."""
+    """A study whose model takes over after four trials."""
     return create(strategy=Bayes(design=Design(4)), **options)
 
 
@@ -96,15 +96,15 @@ def states(study: tw.Study) -> list[str]:
 
 
 def timeless(trials: Iterable[tw.Trial]) -> list[tw.Trial]:
-    """The trials without what depends on who runs them when."""
+    """The trials without what depends on the driver and the clock."""
     return [replace(t, driver=None, started=None, ended=None, usage=None) for t in trials]
 
 
-# ---- logs and drivers ----
+# ---- logs and sessions ----
 
 
 class Clock:
-    """A clock that moves when it is told to."""
+    """A clock that shows `now`."""
 
     def __init__(self, now: float = 1000.0) -> None:
         self.now = now
@@ -144,7 +144,7 @@ def drive(
     clock: Callable[[], float] = never,
     **options: Any,
 ) -> Session:
-    """A session on a log, which gets its first event if it has none."""
+    """A session on a log. An empty log gets its first event."""
     log = MemoryLog() if log is None else log
     if not log.read(0):
         log.append([created(goal=goal, strategy=strategy, **options)])
@@ -189,9 +189,9 @@ class Busy(MemoryLog):
 
 @dataclass
 class Unreachable:
-    """A log that cannot be reached `times` times, once it was asked `after` times.
+    """A log whose operations fail `times` times, after `after` of them have succeeded.
 
-    With `late`, what is asked is done, and only the answer does not come through."""
+    With `late`, a failing operation is carried out, and only its answer is lost."""
 
     inner: Log
     times: int = 0
@@ -223,13 +223,13 @@ def _ends(events: Sequence[Event], *kinds: type[Any]) -> Counter[int]:
 
 
 def check_whole(log: Log, asked: list[int]) -> None:
-    """What must hold of every log, whoever wrote it."""
+    """Check what must hold for every log. `asked` are the numbers that sessions returned."""
     events = log.read(0)
     state = StudyState.of(events)
     claimed = {e.number for e in events if isinstance(e, Claimed)}
     assert claimed == set(range(state.claims))
     assert set(state.trials) <= claimed
-    # what is not proposed is held by who claimed it, who may yet die
+    # A number without a proposal has a lease, so it is taken over if its driver dies.
     assert claimed - set(state.trials) <= state.leased
     assert max(_ends(events, Proposed).values(), default=0) <= 1
     assert max(_ends(events, Finished, Failed).values(), default=0) <= 1
@@ -237,7 +237,7 @@ def check_whole(log: Log, asked: list[int]) -> None:
     assert not set(_ends(events, Abandoned)) & set(_ends(events, Failed))
     taken = [e.enqueued for e in events if isinstance(e, Claimed) and e.enqueued is not None]
     assert len(set(taken)) == len(taken)
-    # a trial is given to one at a time: again only after it went back to the queue
+    # A trial is returned again only after it was requeued.
     requeued = _ends(events, Requeued)
     assert all(count <= 1 + requeued[number] for number, count in Counter(asked).items())
     for number, trial in state.trials.items():
@@ -252,7 +252,7 @@ def check_whole(log: Log, asked: list[int]) -> None:
 
 @dataclass
 class ScriptedWorkers:
-    """Runs `slots` trials at once and gives them back together, the latest first."""
+    """Runs up to `slots` trials and returns all of them together, the latest first."""
 
     slots: int
     answer: Callable[[Trial], Result]
@@ -275,7 +275,7 @@ class ScriptedWorkers:
         return [Done(trial, self.answer(trial)) for trial in done]
 
     def stop(self, numbers: Iterable[int], reason: str) -> None:
-        raise AssertionError("nothing here takes time, so nothing is stopped")
+        raise AssertionError("these trials take no time, so none can be stopped")
 
     def now(self) -> float:
         return 0.0
@@ -286,7 +286,7 @@ class ScriptedWorkers:
 
 @dataclass
 class Opened:
-    """A runner that gives these workers, whatever it is asked for."""
+    """A runner that opens these workers."""
 
     workers: Workers
 
@@ -298,13 +298,13 @@ class Opened:
 
 
 def environment() -> dict[str, str]:
-    """That of a process which finds the package and the tests as this one does."""
+    """The environment of a process that imports the package and the tests as this one does."""
     path = os.pathsep.join([str(ROOT), str(Path(tw.__file__).parents[1])])
     return {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "error"}
 
 
 def script(code: str, *arguments: object) -> subprocess.Popen[str]:
-    """A Python process that runs `code`, begun and not waited for."""
+    """Start a Python process that runs `code`."""
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
         env=environment(),
@@ -316,7 +316,7 @@ def script(code: str, *arguments: object) -> subprocess.Popen[str]:
 
 
 def finished(process: subprocess.Popen[str]) -> str:
-    """What a process printed, once it has ended well."""
+    """Wait until a process has ended without an error, and return what it printed."""
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     return out

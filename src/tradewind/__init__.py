@@ -1,4 +1,4 @@
-"""Tradewind selects machine-learning models for how well they predict and how much they cost.
+"""Tradewind selects machine-learning models by how well they predict and how much they cost.
 
 Every public name is loaded when it is first used, so `import tradewind` takes almost no time.
 """
@@ -70,10 +70,7 @@ _HOMES = {
     "replay": "study.replay",
 }
 
-__all__ = [  # noqa: PLE0604, RUF022  both tables are sorted as a reader would
-    *sorted(name for name in _HOMES if name[0].isupper()),
-    *sorted([*_MODULES, *(name for name in _HOMES if name[0].islower())]),
-]
+__all__ = sorted([*_HOMES, *_MODULES])
 
 
 def __getattr__(name: str) -> _Any:
@@ -82,9 +79,9 @@ def __getattr__(name: str) -> _Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(_import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value  # the next use finds it without asking
+    globals()[name] = value  # so that the next use does not come here
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

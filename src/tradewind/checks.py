@@ -35,7 +35,7 @@ def is_whole(given: Any) -> bool:
 
 
 def real(given: Any) -> float:
-    """A number as a float, and NaN, which is in no range, for anything else."""
+    """A number as a float. Anything else becomes NaN, which lies in no range."""
     number = unpacked(given)
     if isinstance(number, bool) or not isinstance(number, Real):
         return math.nan
@@ -51,6 +51,17 @@ def whole(name: str, given: Any, least: int = 0, most: int | None = None) -> int
         rule = f"≥ {least}" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name} must be a whole number {rule}, but got {given!r}")
     return int(number)
+
+
+def whole_numbers(name: str, given: Any, least: int = 0) -> tuple[int, ...]:
+    """A list of whole numbers that is not empty."""
+    try:
+        numbers = [] if isinstance(given, (str, bytes)) else list(given)
+    except TypeError:  # not a list, or an array without dimensions
+        numbers = []
+    if not numbers:
+        raise ValueError(f"{name} must be a list of whole numbers, but got {given!r}")
+    return tuple(whole(f"each of {name}", number, least) for number in numbers)
 
 
 def count(name: str, given: Any) -> int | None:
@@ -81,6 +92,13 @@ def probability(name: str, given: Any) -> float:
     return _number_within(name, given, "in (0, 1)", lambda number: 0 < number < 1)
 
 
+def finite_number(name: str, given: Any) -> float:
+    number = real(given)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be a finite number, but got {given!r}")
+    return number
+
+
 def _number_within(name: str, given: Any, rule: str, holds: Callable[[float], bool]) -> float:
     number = real(given)
     if not holds(number):
@@ -89,7 +107,7 @@ def _number_within(name: str, given: Any, rule: str, holds: Callable[[float], bo
 
 
 def limit(name: str, given: Any, check: Callable[[str, Any], float] = not_negative) -> float | None:
-    """None for no limit, which infinity means as well."""
+    """A limit, or None if there is none. Infinity means no limit, too."""
     return None if given is None or real(given) == math.inf else check(name, given)
 
 
@@ -141,7 +159,7 @@ def callbacks(given: Any) -> tuple[Callable[..., Any], ...]:
 
 
 def has_methods(name: str, given: T, methods: Collection[str], example: str) -> T:
-    """An object with these methods. A class has them too, but it is not an object yet."""
+    """An object with these methods. A class is refused: the user forgot to call it."""
     if isinstance(given, type):
         raise TypeError(f"{name} must be an object, but got the class: write {given.__name__}()")
     missing = [m for m in methods if not callable(getattr(given, m, None))]
@@ -160,7 +178,8 @@ def goal(given: T) -> T:
 
 def strategy(given: T) -> T:
     methods = ("propose", "recommend", "settle", "suits", "eligible")
-    return has_methods("strategy", given, methods, "strategies.Bayes()")
+    example = "strategies.Bayes() or your own subclass of strategies.Strategy"
+    return has_methods("strategy", given, methods, example)
 
 
 # ---- studies and their logs ----
@@ -222,7 +241,7 @@ def mean(folds: Sequence[float]) -> float:
 
 
 def shown(given: Any) -> str:
-    """`given` for an error message. Showing it must not fail."""
+    """`given` as short text for an error message. It never raises."""
     try:
         text = repr(given)
     except Exception:  # the user's own __repr__, or an integer with too many digits to print

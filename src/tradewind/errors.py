@@ -4,9 +4,9 @@
     ├── SpaceError (ValueError)          a search space that contradicts itself
     ├── ConfigError (ValueError)         a configuration that does not fit its space
     ├── OutcomeError (ValueError)        a value or cost that no trial can have
-    ├── TrialError (RuntimeError)        a trial in the wrong state: told twice, unknown
+    ├── TrialError (RuntimeError)        a trial in the wrong state: reported twice, unknown
     ├── TrialFailed (RuntimeError)       a trial that failed under on_error="raise"
-    ├── NothingFinished (LookupError)    a question that only a finished trial can answer
+    ├── NothingFinished (LookupError)    a result is wanted, but no trial has one yet
     ├── WorkerError (RuntimeError)       workers that cannot start, or a cluster that has gone
     ├── DataError (ValueError)           data or a saved model that is damaged or foreign
     │   └── DataMissing (FileNotFoundError)  or is not there at all
@@ -48,11 +48,11 @@ class TrialError(TradewindError, RuntimeError):
 
 
 class TrialFailed(TradewindError, RuntimeError):
-    """A trial failed without an exception of its own, and failures are to end the search."""
+    """A trial failed without raising an exception, and `on_error="raise"` ends the search."""
 
 
 class NothingFinished(TradewindError, LookupError):
-    """A question that only a finished trial can answer, asked before there is one."""
+    """A result is wanted, but no trial has finished yet, or none has the cost that is needed."""
 
 
 class WorkerError(TradewindError, RuntimeError):
@@ -60,7 +60,7 @@ class WorkerError(TradewindError, RuntimeError):
 
 
 class DataError(TradewindError, ValueError):
-    """Data, word vectors or a saved model: missing, damaged, or of another kind."""
+    """Data, word vectors or a saved model that are missing, damaged, or of another kind."""
 
 
 class DataMissing(DataError, FileNotFoundError):
@@ -72,7 +72,7 @@ class StorageError(TradewindError, RuntimeError):
 
 
 class FormatError(StorageError):
-    """What is stored is damaged, or of a format that a newer version of Tradewind wrote."""
+    """What is stored is damaged, or was written by a newer version of Tradewind."""
 
 
 class StudyExists(StorageError, ValueError):
@@ -87,7 +87,7 @@ _PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn as if the first caller outside this package did, so that users see their own line.
+    """Warn at the line of the first caller outside this package, so that users see their own code.
 
     (`skip_file_prefixes` does the same, but only since Python 3.12.)"""
     level = 1

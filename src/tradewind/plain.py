@@ -1,7 +1,7 @@
-"""Plain data: reading JSON strictly, and turning values into what JSON can express.
+"""Plain data: reading JSON strictly, and converting values to what JSON can express.
 
-Every function raises TypeError or ValueError with the rule and what it got. The caller adds the
-place, and the error of its own room.
+Every function raises TypeError or ValueError with the rule and what it got. The caller adds where
+that happened, and raises the error of its own room.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any, NoReturn
 
-_DEEPEST = 100  # levels of nesting: far more than anybody needs, and far fewer than JSON can read
-_LONGEST = 80  # characters of a value that an error message shows
+MAX_DEPTH = 100  # levels of nesting: far more than anybody needs, far fewer than Python can read
+_MAX_SHOWN = 80  # characters of a value that an error message shows
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -35,10 +35,10 @@ def plain(value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(value, float):
         return finite(value)
-    if depth > _DEEPEST:
-        raise ValueError(f"must not be nested more than {_DEEPEST} levels deep")
+    if depth > MAX_DEPTH:
+        raise ValueError(f"must not be nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, Mapping):
-        return {_text(key): _plain_at(key, item, depth) for key, item in value.items()}
+        return {_key(key): _plain_at(key, item, depth) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item, depth + 1) for item in value]
     if isinstance(value, str):
@@ -61,37 +61,38 @@ def _plain_at(key: Any, item: Any, depth: int) -> Any:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """`value`, if it is a mapping as JSON reads it."""
+    """`value`, which must be a dict, as JSON objects are read."""
     if type(value) is not dict:
         raise TypeError(f"must be a mapping, but got {shown(value)}")
     return value
 
 
 def finite(value: float) -> float:
+    """`value` as a plain float, which must be neither infinite nor NaN."""
     if not isfinite(value):
         raise ValueError(f"must be a finite number, but got {value!r}")
     return float(value)
 
 
 def located(key: Any, error: Exception) -> Exception:
-    """The same error, with the key at which it occurred."""
+    """The same error with the key where it happened."""
     kind = TypeError if isinstance(error, TypeError) else ValueError
-    return kind(f"{key!r}: {error}")
+    return kind(f"{shown(key)}: {error}")
 
 
 def shown(value: Any) -> str:
-    """`value` for an error message, on one short line."""
+    """`value` for an error message, on one short line. Showing it must not fail."""
     try:
-        text = repr(value)
-    except ValueError:  # an integer with more digits than Python prints
-        return "a huge number"
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+        text = " ".join(repr(value).splitlines())
+    except Exception:  # the user's own __repr__, or an integer with too many digits to print
+        return f"an unprintable {type(value).__name__}"
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
 
 
-def _text(value: Any) -> str:
+def _key(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"must be text, but got {shown(value)}")
-    return value if type(value) is str else str.__str__(value)
+        raise TypeError(f"keys must be text, but got {shown(value)}")
+    return str.__str__(value)
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(data) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"keys must be distinct, but {twice!r} is given twice")
+        raise ValueError(f"keys must be distinct, but {shown(twice)} appears twice")
     return data
 
 

@@ -1,24 +1,25 @@
-"""Strategies by name: what is published, and what measured best."""
+"""Strategies by name: the published ones, and the one that measured best."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from tradewind.goals import Acquisition
-from tradewind.optimizer.acquisition.acquisition import MGFI, Exponential
+from tradewind.optimizer.acquisition.mgfi import MGFI
+from tradewind.optimizer.acquisition.schedules import Exponential
 from tradewind.optimizer.acquisition.tradeoff import Improvement, Published
 from tradewind.optimizer.maximizers.evolution import MIES
 from tradewind.optimizer.maximizers.maximizer import Maximizer
 from tradewind.optimizer.strategies.bayes import Bayes
 from tradewind.optimizer.strategies.design import Design, RandomSearch, Sampling
-from tradewind.optimizer.strategies.models import Output
 from tradewind.optimizer.strategies.staged import Staged
+from tradewind.optimizer.strategies.worth import Output
 from tradewind.optimizer.surrogates.forest import RandomForest
 from tradewind.optimizer.surrogates.gp import GaussianProcess, cost_process
 
 
 def auto() -> Bayes:
-    """What measured best (benchmarks/README.md)."""
+    """The strategy that measured best (benchmarks/README.md). It is the default of a study."""
     return Bayes(
         surrogate=GaussianProcess(),
         cost_surrogate=cost_process(),
@@ -38,10 +39,11 @@ def wang2015(
     k: int = 3,
     published: bool = True,
 ) -> Staged:
-    """Multi-stage optimization as published (W15, algorithm 1): stages with growing fractions of
-    the training set, in each a Gaussian process on raw quality and expected improvement, begun
-    with k Sobol points in the first stage and with the k best of the stage before in the others;
-    the best result of all stages wins.
+    """Multi-stage optimization as published (W15, algorithm 1).
+
+    Each stage trains with a larger fraction of the training set and uses a Gaussian process on raw
+    quality with expected improvement. The first stage begins with k Sobol points, every other stage
+    with the k best configurations of the stage before it. The best result of all stages wins.
 
     `published=False` uses `auto()` within the stages, and only the last stage may win."""
     inner = Bayes(design=Design(k, Sampling.SOBOL), output=Output.IDENTITY) if published else auto()
@@ -50,9 +52,9 @@ def wang2015(
 
 def wang2020(*, k: int = 3, published: bool = True) -> Bayes:
     """Trade-off optimization as published (W20, algorithm 1): k Sobol points, one Gaussian
-    process on raw quality and one on σ, the acquisition a_T = a_L − α·a_σ of eq. 2–3.
+    process on raw quality and one on σ, and the acquisition a_T = a_L − α·a_σ (eq. 2–3).
 
-    `published=False` puts the improvement of T in place of a_T, everything else the same."""
+    `published=False` replaces a_T by the improvement of T and changes nothing else."""
     return Bayes(
         design=Design(k, Sampling.SOBOL),
         surrogate=GaussianProcess(size_power=None),
@@ -73,12 +75,13 @@ def mip_ego(
     """MiP-EGO as configured by H (§3, §5.3): k Latin-hypercube points, a random forest, and the
     acquisition maximized by a (4, 10) evolution strategy over 500 generations.
 
-    `acquisition` is `EI()`, `PI()` or `MGFI(t)` with a number or a schedule for t; the default is
-    MGFI cooled exponentially from 2 to 0.1 over 1000 trials (H §6.2). `loss="log_error"` models
-    log(1 − accuracy) (eq. 15) and needs accuracies; `"identity"` models the value as it is."""
+    `acquisition` is `EI()`, `PI()` or `MGFI(t)`, where t is a number or a schedule. The default is
+    MGFI with t cooled exponentially from 2 to 0.1 over 1000 trials (H §6.2). `loss="log_error"`
+    models log(1 − accuracy) (eq. 15), so values must be accuracies; `"identity"` models the value
+    as it is."""
     outputs = {"log_error": Output.LOG_ERROR, "identity": Output.IDENTITY}
     if loss not in outputs:
-        raise ValueError(f"loss is one of {sorted(outputs)}, but got {loss!r}")
+        raise ValueError(f"loss must be one of {sorted(outputs)}, but got {loss!r}")
     return Bayes(
         design=Design(k, Sampling.LATIN),
         surrogate=RandomForest(trees=trees),

@@ -1,23 +1,19 @@
-"""How trials are chosen: the strategies and the parts they are made of."""
+"""Strategies, which choose the trials of a study, and the parts they are made of."""
 
-from tradewind.optimizer.acquisition.acquisition import (
-    EI,
-    MGFI,
-    PI,
-    UCB,
-    Exponential,
-    Linear,
-    LogNormal,
-)
+from tradewind.optimizer.acquisition.ei import EI
+from tradewind.optimizer.acquisition.mgfi import MGFI
+from tradewind.optimizer.acquisition.pi import PI
+from tradewind.optimizer.acquisition.schedules import Exponential, Linear, LogNormal
 from tradewind.optimizer.acquisition.tradeoff import Improvement, Published
+from tradewind.optimizer.acquisition.ucb import UCB
 from tradewind.optimizer.maximizers.evolution import MIES
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.strategies.bayes import Bayes
 from tradewind.optimizer.strategies.design import Design, RandomSearch, Sampling
 from tradewind.optimizer.strategies.fidelity import MultiFidelity
-from tradewind.optimizer.strategies.models import Output
 from tradewind.optimizer.strategies.staged import Staged
 from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.optimizer.strategies.worth import Output
 from tradewind.optimizer.surrogates.forest import RandomForest
 from tradewind.optimizer.surrogates.gp import GaussianProcess
 

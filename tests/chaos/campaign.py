@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass
 class Crew:
-    """Drivers in processes of their own, all on one study."""
+    """Driver processes that share one study."""
 
     folder: Path
     task: dict[str, Any]
@@ -44,7 +44,7 @@ class Crew:
         self.started += 1
 
     def kill_one(self, rng: random.Random) -> str:
-        """SIGKILL a random driver or a process that one has started; what it was."""
+        """SIGKILL a random driver or one of its workers, and say which."""
         below = []
         for driver in self.drivers:
             with suppress(psutil.NoSuchProcess):
@@ -58,7 +58,7 @@ class Crew:
         return "driver"
 
     def orphans(self) -> int:
-        """How many processes that drivers had started are still there."""
+        """How many workers have outlived their drivers."""
         _, alive = psutil.wait_procs(list(self.seen), timeout=20)
         return sum(process.is_running() for process in alive)
 
@@ -68,7 +68,7 @@ class Crew:
             self.start(**changes)
 
     def end(self) -> list[int]:
-        """Let everybody finish; the exit codes."""
+        """Let all drivers finish, and return their exit codes."""
         (self.folder / "stop").touch()
         codes = [driver.wait(timeout=120) for driver in self.drivers]
         self.drivers = []
@@ -82,7 +82,7 @@ def study_at(storage: str, name: str, strategy: Strategy | str = "random") -> tw
 def killed(
     storage: str, folder: Path, *, kills: int, drivers: int, seed: int
 ) -> tuple[dict[str, int], Findings]:
-    """Kill workers and drivers at random while they work; what was killed, and what is left."""
+    """Kill workers and drivers at random while they work. Returns the kills and the findings."""
     rng = random.Random(seed)
     study = study_at(storage, "killed")
     crew = Crew(folder, {"storage": storage, "name": "killed"})
@@ -107,7 +107,7 @@ def killed(
 def crowded(
     storage: str, folder: Path, *, strategy: str, drivers: int, each: int, clock: bool = False
 ) -> Findings:
-    """Many drivers at once on one study, each for its number of trials."""
+    """Let many drivers work on one study at once, each for `each` trials."""
     name = f"crowd of {strategy}{' with jumping clocks' * clock}"
     study = study_at(storage, name, strategy)
     crew = Crew(folder, {"storage": storage, "name": name, "n_trials": each, "clock": clock})
@@ -120,8 +120,8 @@ def crowded(
 
 
 def torn(folder: Path, *, times: int, seed: int) -> tuple[int, int]:
-    """Cut the write-ahead log of a killed driver anywhere: how often a study was opened again, and
-    how often it was a prefix of what had been written, whole in itself, and went on."""
+    """Cut the write-ahead log of a killed driver at a random byte and continue the study. Returns
+    how often, and how often the study held a prefix of what was written and replayed."""
     rng, good = random.Random(seed), 0
     storage = folder / "torn.db"
     study_at(str(storage), "torn")
@@ -141,7 +141,7 @@ def torn(folder: Path, *, times: int, seed: int) -> tuple[int, int]:
         if log.exists():
             os.truncate(log, rng.randrange(log.stat().st_size + 1))
         whole, cut = (tw.load_study(copy / "torn.db", "torn") for copy in copies)
-        before, after = whole._driver.log.read(0), cut._driver.log.read(0)
+        before, after = whole._session.log.read(0), cut._session.log.read(0)
         prefix = list(before[: len(after)]) == list(after)
         cut.optimize(objective, n_trials=3, show_progress=False)
         good += prefix and tw.replay(cut).identical
@@ -153,14 +153,14 @@ class SmallDisk(File):
 
     pages = 12
 
-    def _connected(self, *args: Any) -> Any:
-        db = super()._connected(*args)
+    def _connection(self, **options: Any) -> Any:
+        db = super()._connection(**options)
         db.execute(f"PRAGMA max_page_count = {self.pages}")
         return db
 
 
 def full_disk(folder: Path, *, times: int) -> tuple[int, Findings]:
-    """Fill the disk again and again, and each time make a little room: how often it was full."""
+    """Fill the disk again and again, each time with a little more room. Returns how often."""
     store, full = SqliteStore(folder / "full.db"), 0
     disk = store.file = SmallDisk(store.file.path, "NORMAL")
     study = tw.create_study(SPACE, strategy="random", seed=7, storage=store, name="full")

@@ -1,6 +1,6 @@
 """One driver of a campaign: `python -m tests.chaos.drive '{"storage": ..., "name": ...}'`.
 
-It works on a shared study until a file tells it to stop, or its number of trials is done.
+It works on a shared study until the stop file exists, or its number of trials is done.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tradewind.log.sqlite import SqliteStore
 
 
 def jumping(clock: float) -> float:
-    """A clock that is now and then hours ahead or behind."""
+    """A time that is sometimes more than an hour ahead or behind."""
     return clock + random.choice([0.0, 0.0, 0.0, 4e3, -4e3])
 
 
@@ -30,7 +30,7 @@ def main() -> None:
         storage = SqliteStore(storage, clock=lambda: jumping(time.monotonic()))
     study = tw.load_study(storage, task["name"])
     if task.get("clock"):
-        study._driver.clock = lambda: jumping(time.time())
+        study._session.clock = lambda: jumping(time.time())
     stop = Path(task["stop"])
 
     def look(study: tw.Study, trial: tw.Trial) -> None:

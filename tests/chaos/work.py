@@ -1,4 +1,4 @@
-"""What the drivers of a campaign do, and what must be true afterwards."""
+"""What the drivers of a campaign do, and what must hold afterwards."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEASE = 1.5  # seconds
 
 
 def value(params: Any) -> float:
-    """What a trial of these params is worth: a result can be traced to its trial."""
+    """The value of these params, so that every result can be traced to its trial."""
     return -((params["x"] - 0.3) ** 2) + 0.01 * params["k"] + 0.1 * params.get("z", 0.0)
 
 
@@ -38,7 +38,7 @@ def objective(trial: Any) -> dict[str, float]:
 
 
 class Journal:
-    """A witness beside the log: what the driver was told to be finished, written at once."""
+    """A file beside the log, to which a driver writes every finished trial at once."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -49,7 +49,7 @@ class Journal:
 
     @staticmethod
     def entries(folder: Path) -> list[tuple[int, float]]:
-        """The whole lines of all journals."""
+        """The complete lines of all journals."""
         lines = [
             line
             for path in folder.glob("*.journal")
@@ -79,9 +79,9 @@ class Findings:
 
 
 def examine(study: tw.Study, witnessed: Iterable[tuple[int, float]] = ()) -> Findings:
-    """Hold a study against its witnesses, its own rules, and its replay."""
+    """Compare a study with its journals, its rules and its replay."""
     trials = {t.number: t for t in study.trials}
-    events = study._driver.log.read(0)
+    events = study._session.log.read(0)
     seen = list(witnessed)
     lost = sum(
         number not in trials or not trials[number].finished or trials[number].value != told
@@ -118,7 +118,7 @@ def examine(study: tw.Study, witnessed: Iterable[tuple[int, float]] = ()) -> Fin
 
 
 def settle(study: tw.Study) -> None:
-    """Run what the dead have left behind, until nothing waits and nothing runs."""
+    """Run the trials that dead drivers have left, until none waits or runs."""
     while any(t.state in (State.RUNNING, State.WAITING) for t in study.trials):
         time.sleep(LEASE)
         study.optimize(objective, n_trials=1, lease=LEASE, show_progress=False)

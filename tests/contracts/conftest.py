@@ -1,4 +1,4 @@
-"""The stores that the contracts are about; a new one is one more line in STORES."""
+"""The stores that the contract tests run over. Add a new store to STORES."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tradewind.log.sqlite import SqliteStore
 
 
 def postgres(request: pytest.FixtureRequest) -> Store:
-    url = request.getfixturevalue("postgres_url")  # first: it skips where there is no PostgreSQL
+    url = request.getfixturevalue("postgres_url")  # first, because it skips without PostgreSQL
     from tradewind.log.postgres import PostgresStore
 
     return PostgresStore(url)
@@ -33,13 +33,13 @@ STORES: dict[str, Callable[[pytest.FixtureRequest], Store]] = {
 
 @pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    """Every store, empty."""
+    """Each store in turn, empty."""
     yield from opened(request)
 
 
 @pytest.fixture(params=[name for name in STORES if name != "memory"])
 def shared(request: pytest.FixtureRequest) -> Iterator[Store]:
-    """Every store that processes can share, empty."""
+    """Each store that processes can share, empty."""
     yield from opened(request)
 
 

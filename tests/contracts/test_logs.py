@@ -52,7 +52,7 @@ def test_append_returns_the_new_length(log: Log) -> None:
     assert log.append([], expected=6) == 6
 
 
-def test_reading_goes_on_from_any_position(log: Log) -> None:
+def test_reading_starts_at_any_position(log: Log) -> None:
     log.append(LATER)
     for after in range(len(LATER) + 2):
         assert list(log.read(after)) == [FIRST, *LATER][after:]
@@ -87,13 +87,13 @@ def test_an_append_at_any_other_position_is_refused_and_writes_nothing(
     assert list(log.read(0)) == [FIRST, *LATER[:2]]
 
 
-def test_what_was_read_does_not_grow(log: Log) -> None:
+def test_a_list_that_was_read_does_not_grow(log: Log) -> None:
     read = log.read(0)
     log.append([Claimed(1)])
     assert list(read) == [FIRST]
 
 
-def test_the_caller_may_go_on_using_its_list(log: Log) -> None:
+def test_the_caller_may_change_its_list_after_an_append(log: Log) -> None:
     events: list[Event] = [Claimed(0)]
     log.append(events)
     events.append(Claimed(1))
@@ -106,14 +106,14 @@ def test_an_event_may_be_large(log: Log) -> None:
     assert list(log.read(1)) == [event] * 2
 
 
-def test_two_logs_of_one_study_are_one(store: Store, log: Log) -> None:
+def test_two_logs_of_one_study_see_the_same_events(store: Store, log: Log) -> None:
     other = store.open("study")
     other.append([Claimed(0)], expected=1)
     assert log.append([Claimed(1)], expected=2) == 3
     assert list(other.read(0)) == [FIRST, Claimed(0), Claimed(1)]
 
 
-def test_logs_of_two_studies_are_apart(store: Store, log: Log) -> None:
+def test_logs_of_two_studies_are_independent(store: Store, log: Log) -> None:
     other = store.create("other", FIRST)
     other.append([Claimed(7)])
     other.beat([7], 3600)
@@ -132,7 +132,7 @@ operations = st.lists(
 
 @examples
 @given(operations)
-def test_whatever_is_done_a_log_is_as_one_in_memory(store: Store, done: list[Any]) -> None:
+def test_every_log_behaves_like_one_in_memory(store: Store, done: list[Any]) -> None:
     log, model = store.create(f"study {next(counter)}", FIRST), MemoryLog()
     model.append([FIRST])
     for what, *how in done:
@@ -150,7 +150,7 @@ def test_whatever_is_done_a_log_is_as_one_in_memory(store: Store, done: list[Any
     assert repr(list(log.read(0))) == repr(list(model.read(0)))
 
 
-# ---- many at once ----
+# ---- many threads and processes ----
 
 
 def in_threads(count: int, work: Any) -> None:
@@ -219,7 +219,7 @@ def test_processes_see_the_leases_of_each_other(shared_log: Log) -> None:
     assert shared_log.beat([], 0) == {0, 1, 2, 3}
 
 
-def test_a_log_can_be_sent_to_another_place(shared_log: Log) -> None:
+def test_a_pickled_log_can_be_used(shared_log: Log) -> None:
     copy = pickle.loads(pickle.dumps(shared_log))
     copy.append([Claimed(0)])
     assert list(shared_log.read(1)) == [Claimed(0)]
@@ -235,24 +235,24 @@ def test_nothing_is_leased_at_first(log: Log) -> None:
     assert log.beat([], 0) == frozenset()
 
 
-def test_a_lease_is_seen_by_all(store: Store, log: Log) -> None:
+def test_every_log_of_a_study_sees_its_leases(store: Store, log: Log) -> None:
     assert log.beat([3, 1], 3600) == {1, 3}
     assert store.open("study").beat([], 0) == {1, 3}
     assert store.open("study").beat([2], 3600) == {1, 2, 3}
 
 
-def test_a_lease_can_be_given_back(log: Log) -> None:
+def test_a_lease_can_be_ended(log: Log) -> None:
     log.beat([1, 2, 3], 3600)
     assert log.beat([1, 3, 7], 0) == {2}
     assert log.beat([], 0) == {2}
 
 
-def test_to_beat_for_no_trial_changes_nothing(log: Log) -> None:
+def test_a_beat_without_trials_changes_nothing(log: Log) -> None:
     log.beat([1], 3600)
     assert log.beat([], 0) == log.beat([], 60) == {1}
 
 
-def test_a_lease_ends_by_itself(log: Log) -> None:
+def test_a_lease_ends_after_its_seconds(log: Log) -> None:
     log.beat([1], 0.02)
     log.beat([2], 3600)
     while 1 in log.beat([], 0):
@@ -275,9 +275,7 @@ def test_leases_take_no_position(log: Log) -> None:
 @pytest.mark.parametrize(
     ("trials", "seconds"), [([1], -1.0), ([1], float("nan")), ([1], float("inf")), ([-1], 1.0)]
 )
-def test_a_lease_that_makes_no_sense_is_refused(
-    log: Log, trials: list[int], seconds: float
-) -> None:
+def test_an_impossible_lease_is_refused(log: Log, trials: list[int], seconds: float) -> None:
     with pytest.raises(ValueError, match="but got"):
         log.beat(trials, seconds)
     assert log.beat([], 0) == frozenset()

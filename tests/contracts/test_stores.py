@@ -38,7 +38,7 @@ def test_a_study_is_found_by_its_name(store: Store) -> None:
 
 
 @pytest.mark.parametrize("name", ["no such", "A", "a ", "a%", "_"])
-def test_a_name_that_is_not_there_is_an_error(store: Store, name: str) -> None:
+def test_an_unknown_name_is_an_error(store: Store, name: str) -> None:
     store.create("a", FIRST)
     with pytest.raises(NoSuchStudy, match=repr(name)):
         store.open(name)
@@ -49,7 +49,7 @@ def test_a_name_that_is_not_there_is_an_error(store: Store, name: str) -> None:
     assert store.names() == ["a"]
 
 
-def test_in_an_empty_store_no_name_is_there(store: Store) -> None:
+def test_an_empty_store_has_no_study(store: Store) -> None:
     with pytest.raises(NoSuchStudy):
         store.open("a")
     with pytest.raises(NoSuchStudy):
@@ -58,7 +58,7 @@ def test_in_an_empty_store_no_name_is_there(store: Store) -> None:
         store.delete("a")
 
 
-def test_no_two_studies_have_one_name(store: Store) -> None:
+def test_two_studies_cannot_have_the_same_name(store: Store) -> None:
     store.create("a", FIRST)
     with pytest.raises(StudyExists, match="'a'"):
         store.create("a", SECOND)
@@ -91,7 +91,7 @@ def test_a_name_is_text(store: Store, name: Any) -> None:
 # ---- renaming ----
 
 
-def test_a_renamed_study_keeps_all_but_its_name(store: Store) -> None:
+def test_a_renamed_study_keeps_its_events_and_its_place(store: Store) -> None:
     store.create("a", FIRST).append([Claimed(0)])
     store.create("b", SECOND)
     store.rename("a", "c")
@@ -101,7 +101,7 @@ def test_a_renamed_study_keeps_all_but_its_name(store: Store) -> None:
         store.open("a")
 
 
-def test_the_logs_of_a_renamed_study_go_on(store: Store) -> None:
+def test_the_open_logs_of_a_renamed_study_can_be_used(store: Store) -> None:
     log = store.create("a", FIRST)
     log.beat([1], 3600)
     store.rename("a", "b")
@@ -111,7 +111,7 @@ def test_the_logs_of_a_renamed_study_go_on(store: Store) -> None:
     assert list(log.read(0)) == [FIRST, Claimed(0)]
 
 
-def test_a_study_does_not_take_the_name_of_another(store: Store) -> None:
+def test_a_study_cannot_take_the_name_of_another(store: Store) -> None:
     store.create("a", FIRST)
     store.create("b", SECOND)
     with pytest.raises(StudyExists, match="'b'"):
@@ -119,7 +119,7 @@ def test_a_study_does_not_take_the_name_of_another(store: Store) -> None:
     assert store.names() == ["a", "b"]
 
 
-def test_a_study_may_be_given_its_own_name(store: Store) -> None:
+def test_a_study_may_be_renamed_to_its_own_name(store: Store) -> None:
     store.create("a", FIRST)
     store.rename("a", "a")
     assert store.names() == ["a"]
@@ -139,7 +139,7 @@ def test_a_deleted_study_is_gone(store: Store) -> None:
         store.delete("a")
 
 
-def test_the_logs_of_a_deleted_study_say_so(store: Store) -> None:
+def test_the_open_logs_of_a_deleted_study_raise_an_error(store: Store) -> None:
     log = store.create("a", FIRST)
     log.append([Claimed(0)])
     log.beat([0], 3600)
@@ -160,7 +160,7 @@ def test_the_logs_of_a_deleted_study_say_so(store: Store) -> None:
             refused()
 
 
-def test_the_logs_of_a_deleted_study_are_not_those_of_a_new_one(store: Store) -> None:
+def test_the_logs_of_a_deleted_study_do_not_reach_a_new_one(store: Store) -> None:
     log = store.create("a", FIRST)
     log.beat([0], 3600)
     store.delete("a")
@@ -171,7 +171,7 @@ def test_the_logs_of_a_deleted_study_are_not_those_of_a_new_one(store: Store) ->
     assert new.beat([], 0) == frozenset()
 
 
-def test_every_error_of_a_store_is_one_of_storage() -> None:
+def test_errors_of_stores_are_storage_errors() -> None:
     assert issubclass(NoSuchStudy, StorageError)
     assert issubclass(StudyExists, StorageError)
 
@@ -187,7 +187,7 @@ actions = st.lists(
 
 @examples
 @given(actions)
-def test_whatever_is_done_a_store_is_as_a_dictionary(store: Store, done: list[Any]) -> None:
+def test_a_store_behaves_like_a_dictionary(store: Store, done: list[Any]) -> None:
     for name in store.names():
         store.delete(name)
     model: dict[str, int] = {}  # name -> which study
@@ -216,7 +216,7 @@ def test_whatever_is_done_a_store_is_as_a_dictionary(store: Store, done: list[An
         assert list(store.open(name).read(1)) == [Claimed(which)]
 
 
-# ---- many processes ----
+# ---- processes ----
 
 
 def test_processes_create_a_store_and_its_studies_at_once(shared: Store) -> None:
@@ -226,7 +226,7 @@ def test_processes_create_a_store_and_its_studies_at_once(shared: Store) -> None
         assert list(shared.open(name).read(0)) == [FIRST]
 
 
-def test_of_processes_that_create_one_study_exactly_one_does(shared: Store) -> None:
+def test_exactly_one_of_several_processes_creates_a_study(shared: Store) -> None:
     processes.together(processes.create_or_open, [(shared, "study")] * 8)
     assert shared.names() == ["study"]
     first, *others = shared.open("study").read(0)
@@ -234,14 +234,14 @@ def test_of_processes_that_create_one_study_exactly_one_does(shared: Store) -> N
     assert len({event.driver for event in others}) == len(others) == 8  # type: ignore[union-attr]
 
 
-def test_a_store_can_be_sent_to_another_place(shared: Store) -> None:
+def test_a_pickled_store_can_be_used(shared: Store) -> None:
     copy = pickle.loads(pickle.dumps(shared))
     copy.create("a", FIRST)
     assert shared.names() == ["a"]
     copy.close()
 
 
-def test_a_closed_store_opens_again(shared: Any) -> None:
+def test_a_closed_store_can_be_used_again(shared: Any) -> None:
     log = shared.create("a", FIRST)
     shared.close()
     shared.close()

@@ -1,8 +1,10 @@
-"""Folds inside an objective: the same for all trials, cut, reported, raced (runners/folds.py)."""
+"""Folds inside an objective: the same for all trials, cut, reported, raced (data/folds.py)."""
 
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -286,8 +288,8 @@ def test_an_exhausted_generator_is_an_error_that_says_so() -> None:
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        (1, "cv ≥ 2 must hold, but got 1"),
-        (0, "cv ≥ 2 must hold, but got 0"),
+        (1, "cv must be a whole number ≥ 2, but got 1"),
+        (0, "cv must be a whole number ≥ 2, but got 0"),
         (True, "cv must be a number of folds, a splitter, or pairs of rows, but got True"),
         (None, "but got None"),
         (2.5, "but got 2.5"),
@@ -307,7 +309,9 @@ def test_what_is_no_cross_validation_is_named(cv: Any, message: str) -> None:
 
 @pytest.mark.parametrize("error", [0.0, 1.0, math.nan, -1])
 def test_an_error_that_is_no_probability_is_refused(error: float) -> None:
-    assert "error must be in (0, 1)" in failed(lambda run: run.folds(X, Y, error=error)).error
+    assert (
+        "error must be a number in (0, 1)" in failed(lambda run: run.folds(X, Y, error=error)).error
+    )
 
 
 # ---- the training size ----
@@ -421,8 +425,8 @@ def test_returned_folds_of_a_raced_trial_are_completed_too() -> None:
 def test_a_rounded_mean_of_a_raced_trial_is_moved_as_the_mean_is() -> None:
     def objective(run: Run) -> float:
         reporting(*WORSE)(run)
-        assert run._folds is not None
-        return round(float(np.mean(run._folds.reported)), 2)
+        assert run.reported is not None
+        return round(float(np.mean(run.reported.reported)), 2)
 
     done = finished(objective, trial(rival=BEST))
     exact = finished(reporting(*WORSE), trial(rival=BEST))
@@ -522,7 +526,7 @@ def test_a_fold_is_reported_once() -> None:
             fold.report(0.5)
             fold.report(0.5)
 
-    assert "a fold can be reported once, but fold 0 was before" in failed(objective).error
+    assert "a fold can be reported once, but fold 0 was reported before" in failed(objective).error
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, None, "0.5", [0.5, 0.6]])
@@ -604,23 +608,23 @@ def test_an_error_in_the_loop_is_a_failure_with_its_traceback() -> None:
     assert "in objective" in failure.error
 
 
-def test_folds_are_gone_through_once() -> None:
+def test_folds_are_iterated_over_once() -> None:
     def objective(run: Run) -> None:
         folds = run.folds(X, Y)
         for _ in range(2):
             for fold in folds:
                 fold.report(0.5)
 
-    assert "can be gone through once" in failed(objective).error
+    assert "can be iterated over once" in failed(objective).error
 
 
-def test_folds_are_asked_for_once() -> None:
+def test_folds_can_be_called_once_per_trial() -> None:
     def objective(run: Run) -> None:
         for _ in range(2):
             for fold in run.folds(X, Y):
                 fold.report(0.5)
 
-    assert "can be asked for once" in failed(objective).error
+    assert "folds() can be called once per trial" in failed(objective).error
 
 
 def test_the_number_of_folds_is_known_before() -> None:
@@ -675,3 +679,9 @@ def test_a_smaller_part_of_what_is_in_order_of_time_is_its_latest() -> None:
             assert list(fold.train) == list(before[-len(fold.train) :])
             assert len(fold.train) == round(len(before) / 2)
             fold.report(0.5)
+
+
+def test_folds_are_imported_without_scipy_and_scikit_learn() -> None:
+    code = "import sys, tradewind.data.folds; print({'scipy', 'sklearn'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradewind.data.racing import FIRST_LOOK, behind, level, projected
+from tradewind.data.racing import FIRST_LOOK, is_behind, level, project
 from tradewind.types import Array, Rival
 
 N = 2000  # simulated trials: a rate of 5 % is known to ±1 %
@@ -22,7 +22,7 @@ def stopped_after(own: Array, other: Array, **options: Any) -> int:
     k = len(own)
     rival = Rival(tuple(other), options.pop("sign", 1.0), options.pop("margin", 0.0))
     for j in range(1, k):
-        if behind(tuple(own[:j]), rival, **options):
+        if is_behind(tuple(own[:j]), rival, **options):
             return j
     return k
 
@@ -106,7 +106,7 @@ def test_the_error_can_be_chosen() -> None:
 def test_the_first_look_alone_keeps_its_level_under_the_correlation_it_assumes() -> None:
     rng = np.random.default_rng(1)
     rival = Rival((0.0,) * 3, 1.0)
-    at_two = [behind(tuple(correlated(rng, 3)[0][:2]), rival, error=0.2) for _ in range(4 * N)]
+    at_two = [is_behind(tuple(correlated(rng, 3)[0][:2]), rival, error=0.2) for _ in range(4 * N)]
     assert np.mean(at_two) == pytest.approx(0.2, abs=0.012)
 
 
@@ -166,18 +166,18 @@ WORSE, BETTER = (0.70, 0.72, 0.71), (0.90, 0.93, 0.91, 0.92, 0.90)
 
 
 def test_the_sign_says_which_side_is_worse() -> None:
-    assert behind(WORSE, Rival(BETTER, 1.0))
-    assert not behind(WORSE, Rival(BETTER, -1.0))
-    assert not behind(BETTER[:3], Rival((*WORSE, 0.7, 0.7), 1.0))
-    assert behind(BETTER[:3], Rival((*WORSE, 0.7, 0.7), -1.0))
+    assert is_behind(WORSE, Rival(BETTER, 1.0))
+    assert not is_behind(WORSE, Rival(BETTER, -1.0))
+    assert not is_behind(BETTER[:3], Rival((*WORSE, 0.7, 0.7), 1.0))
+    assert is_behind(BETTER[:3], Rival((*WORSE, 0.7, 0.7), -1.0))
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_margin_is_forgiven(sign: float) -> None:
     worse, better = (WORSE, BETTER) if sign > 0 else (BETTER[:3], (*WORSE, 0.7, 0.7))
-    assert behind(worse, Rival(better, sign, margin=0.1))
-    assert not behind(worse, Rival(better, sign, margin=0.2))
-    assert not behind(worse, Rival(better, sign, margin=1.0))
+    assert is_behind(worse, Rival(better, sign, margin=0.1))
+    assert not is_behind(worse, Rival(better, sign, margin=0.2))
+    assert not is_behind(worse, Rival(better, sign, margin=1.0))
 
 
 @given(
@@ -202,22 +202,22 @@ def test_equal_differences_are_no_certainty() -> None:
     """Accuracies on 50 rows, one row worse in both folds."""
     other = (0.90, 0.94, 0.92, 0.88, 0.96)
     own = tuple(f - 0.02 for f in other)
-    assert not behind(own[:2], Rival(other, 1.0))
+    assert not is_behind(own[:2], Rival(other, 1.0))
 
 
 def test_equal_differences_that_are_large_for_these_folds_are_clear() -> None:
     other = (0.90, 0.94, 0.92, 0.88, 0.96)
-    assert behind(tuple(f - 0.5 for f in other[:2]), Rival(other, 1.0))
+    assert is_behind(tuple(f - 0.5 for f in other[:2]), Rival(other, 1.0))
 
 
 @pytest.mark.parametrize("gap", [0.0, 1e-17, 0.02, 0.9])
 def test_where_nothing_varies_nothing_is_clear(gap: float) -> None:
     rival = Rival((1.0,) * 10, 1.0)
-    assert not any(behind((1.0 - gap,) * j, rival) for j in range(11))
+    assert not any(is_behind((1.0 - gap,) * j, rival) for j in range(11))
 
 
 def test_rounding_is_no_spread() -> None:
-    assert not behind((0.1 + 0.2, 0.3), Rival((0.7,) * 5, 1.0))
+    assert not is_behind((0.1 + 0.2, 0.3), Rival((0.7,) * 5, 1.0))
 
 
 # ---- what is not evidence ----
@@ -226,27 +226,27 @@ def test_rounding_is_no_spread() -> None:
 @pytest.mark.parametrize("j", [0, 1, 5, 6, 9])
 def test_there_is_no_look_before_the_second_fold_nor_after_the_last(j: int) -> None:
     rng = np.random.default_rng(0)
-    assert not behind(tuple(rng.normal(-1e6, 1, j)), Rival(tuple(rng.normal(0, 1, 5)), 1.0))
+    assert not is_behind(tuple(rng.normal(-1e6, 1, j)), Rival(tuple(rng.normal(0, 1, 5)), 1.0))
 
 
 @pytest.mark.parametrize("folds", [(), (0.9,), (0.9, 0.8)])
 def test_a_rival_with_two_folds_or_fewer_races_nothing(folds: tuple[float, ...]) -> None:
-    assert not any(behind(own, Rival(folds, 1.0)) for own in [(), (0.1,), (0.1, 0.2)])
+    assert not any(is_behind(own, Rival(folds, 1.0)) for own in [(), (0.1,), (0.1, 0.2)])
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_what_is_not_finite_stops_nothing(bad: float) -> None:
-    assert not behind((bad, *WORSE[1:]), Rival(BETTER, 1.0))
-    assert not behind((*WORSE[:2], bad), Rival(BETTER, 1.0))
-    assert not behind(WORSE, Rival((bad, *BETTER[1:]), 1.0))
-    assert not behind(WORSE, Rival((*BETTER[:4], bad), 1.0))
-    assert not behind(WORSE, Rival(BETTER, 1.0, margin=abs(bad)))
+    assert not is_behind((bad, *WORSE[1:]), Rival(BETTER, 1.0))
+    assert not is_behind((*WORSE[:2], bad), Rival(BETTER, 1.0))
+    assert not is_behind(WORSE, Rival((bad, *BETTER[1:]), 1.0))
+    assert not is_behind(WORSE, Rival((*BETTER[:4], bad), 1.0))
+    assert not is_behind(WORSE, Rival(BETTER, 1.0, margin=abs(bad)))
 
 
 def test_the_largest_numbers_there_are_do_not_overflow() -> None:
     huge = (1.7e308, 1.6e308, 1.7e308, 1.5e308, 1.7e308)
-    assert behind(tuple(-f for f in huge[:4]), Rival(huge, 1.0))
-    assert not behind(huge[:3], Rival(huge, 1.0, margin=1.7e308))
+    assert is_behind(tuple(-f for f in huge[:4]), Rival(huge, 1.0))
+    assert not is_behind(huge[:3], Rival(huge, 1.0, margin=1.7e308))
 
 
 @given(
@@ -258,14 +258,14 @@ def test_the_largest_numbers_there_are_do_not_overflow() -> None:
 def test_whatever_is_compared_gives_an_answer(
     own: list[float], other: list[float], margin: float, held_out: float | None
 ) -> None:
-    stop = behind(own, Rival(tuple(other), 1.0, margin), held_out=held_out)
+    stop = is_behind(own, Rival(tuple(other), 1.0, margin), held_out=held_out)
     assert not (stop and own[0] + margin > other[0] and own[1] + margin > other[1] and len(own) < 3)
 
 
 @pytest.mark.parametrize("error", [0.0, 1.0, -0.1, math.nan])
 def test_an_error_outside_of_0_and_1_is_refused(error: float) -> None:
-    with pytest.raises(ValueError, match="error must be in"):
-        behind(WORSE, Rival(BETTER, 1.0), error=error)
+    with pytest.raises(ValueError, match="error must be a number in"):
+        is_behind(WORSE, Rival(BETTER, 1.0), error=error)
 
 
 def test_more_rows_held_out_ask_for_more_evidence() -> None:
@@ -282,12 +282,12 @@ def test_more_rows_held_out_ask_for_more_evidence() -> None:
 
 def test_the_estimate_is_the_rivals_mean_and_the_paired_difference() -> None:
     rival = Rival((0.9, 0.8, 0.7, 0.6), 1.0, margin=0.3)
-    assert projected((0.8, 0.6), rival) == pytest.approx(0.75 - 0.15)
+    assert project((0.8, 0.6), rival) == pytest.approx(0.75 - 0.15)
 
 
 def test_over_all_folds_the_estimate_is_the_mean() -> None:
-    assert projected((0.8, 0.6), Rival((0.9, 0.8), 1.0)) == pytest.approx(0.7)
-    assert projected((0.8, 0.6, 0.1), Rival((0.9, 0.8), 1.0)) == pytest.approx(0.5)
+    assert project((0.8, 0.6), Rival((0.9, 0.8), 1.0)) == pytest.approx(0.7)
+    assert project((0.8, 0.6, 0.1), Rival((0.9, 0.8), 1.0)) == pytest.approx(0.5)
 
 
 def test_the_estimate_is_nearer_than_the_mean_of_the_first_folds() -> None:
@@ -296,6 +296,6 @@ def test_the_estimate_is_nearer_than_the_mean_of_the_first_folds() -> None:
     for _ in range(300):
         own, other = with_hard_folds(rng, 5)
         rival = Rival(tuple(other), 1.0)
-        errors.append((projected(own[:2], rival) - own.mean(), own[:2].mean() - own.mean()))
+        errors.append((project(own[:2], rival) - own.mean(), own[:2].mean() - own.mean()))
     paired, plain = np.sqrt(np.mean(np.square(errors), axis=0))
     assert paired < 0.7 * plain

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
-from tradewind.subsets import _KINDS, nested_order, subset, take
+from tradewind.data.subsets import _KINDS, nested_order, subset, take
 
 FRACTIONS = (0.01, 0.1, 0.2, 1 / 3, 0.5, 0.8, 0.99, 1.0)
 WORDS = ["red", "green", "blue", "a colour with a longer name"]
@@ -684,7 +684,7 @@ def test_rows_out_of_range_are_refused(data: Any, rows: list[int]) -> None:
 @pytest.mark.parametrize("rows", [[True, False], [0.5], ["a"], 3, [[0, 1]], slice(3), None])
 def test_rows_must_be_indices(rows: Any) -> None:
     for data in (MATRIX, None):
-        with pytest.raises(TypeError, match="rows must be indices"):
+        with pytest.raises(TypeError, match="rows must be a one-dimensional list of row numbers"):
             take(data, rows)
 
 
@@ -751,9 +751,9 @@ def test_groups_must_be_labels() -> None:
 
 
 def test_groups_and_time_exclude_each_other() -> None:
-    with pytest.raises(ValueError, match="time excludes groups and kinds"):
+    with pytest.raises(ValueError, match="time cannot be combined with groups or kind"):
         subset(4, 0.5, groups=[0, 0, 1, 1], time=True)
-    with pytest.raises(ValueError, match="time excludes groups and kinds"):
+    with pytest.raises(ValueError, match="time cannot be combined with groups or kind"):
         subset([0, 1, 0, 1], 0.5, kind="classes", time=[1, 2, 3, 4])
 
 

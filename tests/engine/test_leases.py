@@ -1,19 +1,19 @@
-"""The heart: while it beats, what is held stays leased."""
+"""Renewing leases in the background, while a search runs."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
 
-from tests.studies import Unreachable
-from tradewind.engine.leases import Heart
+from tests.studies import Unreachable, drive
+from tradewind.engine.leases import keep_leases
 from tradewind.log.memory import MemoryLog
 
 SOON = 30.0  # seconds within which a thread gets its turn
 
 
 class Listening(MemoryLog):
-    """A log that says when it has heard `times` beats."""
+    """A log that sets `heard` when leases have been renewed `times` times."""
 
     def __init__(self, times: int) -> None:
         super().__init__()
@@ -27,45 +27,51 @@ class Listening(MemoryLog):
         return super().beat(trials, seconds)
 
 
-def test_a_heart_renews_what_is_held_at_the_time() -> None:
-    log, held = Listening(2), [1]
-    with Heart(log, lambda: list(held), 0.01):
+def test_the_leases_of_the_trials_held_at_the_time_are_renewed() -> None:
+    log = Listening(2)
+    session = drive(log)
+    session.held.add(1)
+    with keep_leases(session, 0.01):
         assert log.heard.wait(SOON)
         log.times, log.heard = len(log.beats) + 5, threading.Event()
-        held[:] = [2, 3]
+        session.held.update({2, 3})
+        session.held.discard(1)
         assert log.heard.wait(SOON)
     assert log.beats[:2] == [[1], [1]]
-    assert log.beats[-1] == [2, 3]
+    assert sorted(log.beats[-1]) == [2, 3]
 
 
-def test_a_heart_with_nothing_to_hold_leaves_the_log_alone() -> None:
-    log, asked = Listening(1), threading.Event()
-
-    def held() -> list[int]:
-        asked.set()
-        return []
-
-    with Heart(log, held, 0.01):
-        assert asked.wait(SOON)
-    assert log.beats == []
+def test_the_log_is_left_alone_while_nothing_is_held() -> None:
+    log = Listening(1)
+    session, other = drive(log), drive(log)
+    other.held.add(7)
+    with keep_leases(session, 0.01), keep_leases(other, 0.01):
+        assert log.heard.wait(SOON)
+    assert {number for beat in log.beats for number in beat} == {7}
+    assert [] not in log.beats
 
 
-def test_a_heart_survives_a_store_that_cannot_be_reached() -> None:
+def test_leases_are_renewed_again_after_the_store_could_not_be_reached() -> None:
     inner = Listening(1)
-    log = Unreachable(inner, times=3)
-    with Heart(log, lambda: [0], 0.01):
+    log = Unreachable(inner)
+    session = drive(log)
+    session.held.add(0)
+    log.asked, log.times = 0, 3
+    with keep_leases(session, 0.01):
         assert inner.heard.wait(SOON)
     assert log.asked >= 4
 
 
-def test_a_heart_may_have_a_very_long_lease() -> None:
-    with Heart(MemoryLog(), lambda: [0], 1e300):
+def test_a_lease_may_be_very_long() -> None:
+    with keep_leases(drive(), 1e300):
         pass
 
 
-def test_a_heart_ends_with_what_it_is_there_for() -> None:
+def test_nothing_is_renewed_once_the_search_is_over() -> None:
     log = Listening(1)
-    with Heart(log, lambda: [0], 0.01):
+    session = drive(log)
+    session.held.add(0)
+    with keep_leases(session, 0.01):
         assert log.heard.wait(SOON)
     beats = len(log.beats)
     assert all(thread.name != "tradewind leases" for thread in threading.enumerate())

@@ -87,7 +87,7 @@ def test_what_runs_when_the_time_is_up_is_abandoned_and_nothing_starts_after_it(
     assert states(study)[3:6] == ["finished", "abandoned", "abandoned"]
     assert started(study, 3) == {3, 4, 5}
     assert runner.clock == 10.0
-    assert study.trials[4].error == "stopped: it was not done in the time that was left"
+    assert study.trials[4].error == "stopped: it did not finish in the time that was left"
     assert [t.cost for t in study.trials[3:6]] == [4.0, 10.0, 6.0]
     assert State.RUNNING not in {t.state for t in study.trials}
 

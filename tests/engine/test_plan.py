@@ -15,29 +15,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradewind as tw
-from tradewind import recipes
+from tradewind import log, recipes
 from tradewind.engine import plan
 from tradewind.errors import FormatError
-from tradewind.log import codec, forms, rows, stores
-from tradewind.optimizer.acquisition.acquisition import (
+from tradewind.strategies import (
     EI,
     MGFI,
+    MIES,
     PI,
     UCB,
-    Exponential,
-    Linear,
-    LogNormal,
-)
-from tradewind.optimizer.acquisition.tradeoff import Improvement, Published
-from tradewind.optimizer.maximizers.evolution import MIES
-from tradewind.optimizer.maximizers.local import LocalSearch
-from tradewind.optimizer.surrogates.forest import RandomForest
-from tradewind.optimizer.surrogates.gp import GaussianProcess
-from tradewind.strategies import (
     Bayes,
     Design,
+    Exponential,
+    GaussianProcess,
+    Improvement,
+    Linear,
+    LocalSearch,
+    LogNormal,
     MultiFidelity,
     Output,
+    Published,
+    RandomForest,
     RandomSearch,
     Sampling,
     Staged,
@@ -83,18 +81,22 @@ maximizers = st.one_of(
         patience=st.none() | counts,
     ),
 )
-bayes = st.builds(
-    Bayes,
-    design=designs,
-    surrogate=surrogates,
-    cost_surrogate=st.none() | surrogates,
-    acquisition=acquisitions,
-    rule=st.sampled_from([Improvement(), Published()]),
-    maximizer=maximizers,
-    output=st.sampled_from(Output),
-    largest_reference=st.booleans(),
-    max_points=st.integers(4, 5000),
-    reference_points=st.integers(0, 50),
+# Published() works with EI() only.
+rules = st.tuples(acquisitions, st.just(Improvement())) | st.just((EI(), Published()))
+bayes = rules.flatmap(
+    lambda pair: st.builds(
+        Bayes,
+        design=designs,
+        surrogate=surrogates,
+        cost_surrogate=st.none() | surrogates,
+        acquisition=st.just(pair[0]),
+        rule=st.just(pair[1]),
+        maximizer=maximizers,
+        output=st.sampled_from(Output),
+        largest_reference=st.booleans(),
+        max_points=st.integers(4, 5000),
+        reference_points=st.integers(0, 50),
+    )
 )
 stages = st.lists(st.integers(1, 100), min_size=1, max_size=4, unique=True).flatmap(
     lambda percents: st.builds(
@@ -266,9 +268,11 @@ def test_what_is_not_in_the_table_is_refused(data: dict[str, Any]) -> None:
 
 
 def test_nothing_that_reads_a_store_can_evaluate_or_import() -> None:
-    """Not even by mistake: what would be needed for it is not there."""
-    for module in (blueprint, codec, forms, rows, stores):
-        tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))  # type: ignore[arg-type]
+    """No module that reads stored data uses a function that could do it."""
+    files = [Path(plan.__file__), *Path(log.__file__).parent.glob("*.py")]
+    assert len(files) > 5
+    for file in files:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         used |= {
             alias.name
@@ -290,45 +294,51 @@ def test_nothing_that_reads_a_store_can_evaluate_or_import() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({}, r"written as \{'type': ...\}"),
-        ({"type": 3}, r"written as \{'type': ...\}"),
-        ({"type": None}, r"written as"),
-        ({"type": ["Quality"]}, r"written as"),
-        ({"type": "Nothing"}, "no goal or strategy has a part of type 'Nothing'"),
+        ({}, r"stored as \{'type': ...\}"),
+        ({"type": 3}, r"stored as \{'type': ...\}"),
+        ({"type": None}, r"stored as"),
+        ({"type": ["Quality"]}, r"stored as"),
+        ({"type": "Nothing"}, "has no part of type 'Nothing'"),
         ({"type": ""}, "part of type ''"),
-        ({"type": "Quality", "x": 1}, "a Quality cannot be made of"),
-        ({"type": "Tradeoff"}, "a Tradeoff cannot be made of"),
+        ({"type": "Quality", "x": 1}, "does not make a Quality"),
+        ({"type": "Tradeoff"}, "does not make a Tradeoff"),
         ({"type": "Tradeoff", "alpha": "0.3"}, "alpha must be a number"),
         ({"type": "Tradeoff", "alpha": -1.0}, "alpha must be a number ≥ 0"),
-        ({"type": "Tradeoff", "alpha": 10**400}, "a Tradeoff cannot be made of"),
+        ({"type": "Tradeoff", "alpha": 10**400}, "does not make a Tradeoff"),
         ({"type": "Tradeoff", "alpha": {"type": "Quality"}}, "alpha must be a number"),
         ({"type": "Design", "size": 0}, "size ≥ 1"),
         ({"type": "Design", "size": 4, "sampling": "dice"}, "sampling is one of"),
         ({"type": "Design", "size": 4, "sampling": {"type": "Sampling", "value": "dice"}}, "dice"),
-        ({"type": "Output"}, "an? Output cannot be made of"),
-        ({"type": "Output", "value": ["clip"]}, "Output cannot be made of"),
-        ({"type": "Bayes", "design": {"type": "EI"}}, "design must be an object with points"),
+        ({"type": "Output"}, "does not make a Output"),
+        ({"type": "Output", "value": ["clip"]}, "does not make a Output"),
+        ({"type": "Bayes", "design": {"type": "EI"}}, r"but got EI\(\), which has no points\(\)"),
         ({"type": "Bayes", "acquisition": "EI"}, "acquisition must be an object"),
         ({"type": "Bayes", "max_points": 1}, "max_points ≥ 4"),
-        ({"type": "Bayes", "max_points": "many"}, "a Bayes cannot be made of"),
+        ({"type": "Bayes", "max_points": "many"}, "does not make a Bayes"),
         ({"type": "MGFI", "t": [1.0]}, "t, unless it is a schedule, must be a number ≥ 0"),
         ({"type": "Staged", "fractions": [1.0, 0.3]}, "fractions must be numbers that grow"),
         ({"type": "Staged", "fractions": "0.3"}, "fractions must be numbers that grow"),
-        ({"type": "Staged", "fractions": [0.3, "1"]}, "a list holds numbers and nothing else"),
-        ({"type": "Staged", "fractions": [0.3, True]}, "a list holds numbers and nothing else"),
-        ({"type": "Staged", "fractions": [[0.3], 1.0]}, "a list holds numbers and nothing else"),
-        ({"type": "Staged", "fractions": [{"type": "EI"}]}, "a list holds numbers and nothing"),
+        ({"type": "Staged", "fractions": [0.3, "1"]}, "a list must hold numbers only"),
+        ({"type": "Staged", "fractions": [0.3, True]}, "a list must hold numbers only"),
+        ({"type": "Staged", "fractions": [[0.3], 1.0]}, "a list must hold numbers only"),
+        ({"type": "Staged", "fractions": [{"type": "EI"}]}, "a list must hold numbers only"),
         ({"type": "Staged", "trials": []}, "one for each of 2 stages"),
         ({"type": "Staged", "trials": [10**400, 1.5]}, "each of trials must be a whole number"),
-        ({"type": "Staged", "inner": {"type": "Quality"}}, "inner must be a strategy"),
-        ({"type": "Staged", "inner": {"type": "Staged"}}, "without stages of its own"),
+        (
+            {"type": "Staged", "inner": {"type": "Quality"}},
+            r"which has no propose\(\)",
+        ),
+        (
+            {"type": "Staged", "inner": {"type": "Staged"}},
+            "must be a strategy without stages",
+        ),
         ({"type": "MIES", "parents": 9, "offspring": 1}, "parents <= offspring"),
-        ({"type": "MIES", "generations": "few"}, "a MIES cannot be made of"),
+        ({"type": "MIES", "generations": "few"}, "does not make a MIES"),
         ({"type": "RandomForest", "trees": 0}, "at least one tree"),
         ({"type": "Linear", "horizon": -1}, "horizon must be a whole number ≥ 1"),
-        ({"type": "LocalSearch", "candidates": "many"}, "a LocalSearch cannot be made of"),
-        ({"type": "GaussianProcess", "length_std": "wide"}, "a GaussianProcess cannot be made of"),
-        ({"given": "mine.Own"}, "written as"),
+        ({"type": "LocalSearch", "candidates": "many"}, "does not make a LocalSearch"),
+        ({"type": "GaussianProcess", "length_std": "wide"}, "does not make a GaussianProcess"),
+        ({"given": "mine.Own"}, "stored as"),
     ],
     ids=str,
 )

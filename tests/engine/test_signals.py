@@ -50,7 +50,7 @@ AT_ONCE = {"serial": 1, "processes": 2}
 
 
 class Search:
-    """A process that searches, in a session of its own."""
+    """A process that searches. It leads its own process group, as at a terminal."""
 
     def __init__(self, folder: Path, kind: str) -> None:
         self.folder = folder
@@ -65,7 +65,7 @@ class Search:
         )
 
     def wait_for(self, number: int) -> None:
-        """Until this trial has begun."""
+        """Wait until this trial has begun."""
         deadline = time.monotonic() + 60.0
         while not (self.folder / f"began-{number}").exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -76,7 +76,7 @@ class Search:
         os.killpg(self.process.pid, signal.SIGINT)
 
     def line(self) -> str:
-        """The next line that it says to its user, but for empty ones."""
+        """The next line of its standard error that is not empty."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
             if line.strip():
@@ -90,16 +90,15 @@ class Search:
 
 @pytest.fixture(autouse=True)
 def _usual_termination() -> Iterator[None]:
-    """Libraries that other tests have loaded may have handlers of their own."""
+    """Libraries that other tests have loaded may have installed their own handlers."""
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     yield
-    if before is not None:  # a handler that is not Python's cannot be put back
+    if before is not None:  # only a handler that Python installed can be restored
         signal.signal(signal.SIGTERM, before)
 
 
 def ended(found: str) -> list[str]:
-    """The states that were printed, but for that of a trial that was proposed ahead, which may have
-    been there to go back to the queue."""
+    """The printed states, without the one of a trial proposed ahead that went back to the queue."""
     *states, last = found.split()
     return states if last == "waiting" else [*states, last]
 
@@ -156,8 +155,10 @@ def test_twice_stops_what_runs_and_nothing_is_left_running(search: Search, kind:
 
 
 @pytest.mark.slow
-def test_a_search_that_is_told_to_end_gives_back_what_it_runs(search: Search, kind: str) -> None:
-    """As batch systems do, by SIGTERM."""
+def test_a_search_that_is_told_to_end_requeues_its_running_trials(
+    search: Search, kind: str
+) -> None:
+    """Batch systems do it by SIGTERM."""
     n = AT_ONCE[kind]
     for number in range(n):
         search.wait_for(number)
@@ -166,16 +167,16 @@ def test_a_search_that_is_told_to_end_gives_back_what_it_runs(search: Search, ki
     assert (out, search.process.returncode) == ([], 128 + signal.SIGTERM), err
     study = tw.load_study(search.folder / "runs.db")
     begun = study.trials[:n]
-    assert [(t.state, t.retries) for t in begun] == [(State.WAITING, 1)] * n
+    assert [(t.state, t.retries) for t in begun] == [(State.WAITING, 0)] * n
     study.optimize(score, n_trials=n)
     assert [(t.number, t.finished) for t in study.trials[:n]] == [(i, True) for i in range(n)]
     assert tw.replay(study).identical
 
 
-# ---- where there is somebody else to hear it ----
+# ---- other handlers ----
 
 
-def test_the_handler_of_before_comes_back() -> None:
+def test_the_previous_handler_is_restored() -> None:
     before = signal.getsignal(signal.SIGINT)
     create().optimize(score, n_trials=2)
     assert signal.getsignal(signal.SIGINT) is before
@@ -196,7 +197,7 @@ def test_a_trial_whose_driver_is_told_to_end_goes_back_to_the_queue() -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_a_handler_of_the_users_own_is_left_alone() -> None:
+def test_the_users_own_handler_is_left_alone() -> None:
     heard: list[int] = []
     before = signal.signal(signal.SIGINT, lambda *signalled: heard.append(1))
     study = create()
@@ -248,7 +249,7 @@ def test_twice_in_this_process_abandons_the_trial(capsys: pytest.CaptureFixture[
     assert seen == [State.FINISHED, State.ABANDONED]
 
 
-def test_a_search_in_a_thread_leaves_the_signals_to_the_main_one() -> None:
+def test_a_search_in_a_thread_leaves_signals_to_the_main_thread() -> None:
     study = create()
     thread = threading.Thread(target=lambda: study.optimize(score, n_trials=3))
     thread.start()
@@ -266,8 +267,8 @@ def test_an_interrupt_while_a_callback_runs_is_heard_after_it() -> None:
     assert states(study) == ["finished"]
 
 
-def test_a_process_that_an_objective_forks_ends_by_signals_as_any_other_does() -> None:
-    """A pool inside an objective ends its workers by SIGTERM, also those that wait for work."""
+def test_a_process_forked_by_an_objective_ends_by_signals_as_usual() -> None:
+    """A pool inside an objective ends its workers by SIGTERM, idle ones included."""
 
     def objective(trial: Any) -> float:
         child = os.fork()

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.goals import Goal, Quality, Tradeoff, efficient
-from tradewind.optimizer.acquisition.acquisition import EI, PI, Acquisition, Partials
-from tradewind.optimizer.acquisition.tradeoff import Improvement, Incumbent, Published, TradeoffRule
-from tradewind.types import Array, Normal
+from tradewind.goals import Acquisition, Goal, Quality, Tradeoff, TradeoffRule, efficient
+from tradewind.optimizer.acquisition.ei import EI
+from tradewind.optimizer.acquisition.pi import PI
+from tradewind.optimizer.acquisition.tradeoff import Improvement, Published
+from tradewind.types import Array, Incumbent, Normal, Partials
 
 QUALITY = Normal(np.array([0.2, 1.0]), np.array([0.5, 0.1]))
 COST = Normal(np.array([-1.0, 0.3]), np.array([0.4, 0.2]))

@@ -1,4 +1,4 @@
-"""Events as lines and back."""
+"""Events as lines of text, and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given
 
 from tests.events import created, later
 from tests.samples import FIRST, LATER
-from tradewind.log import codec, forms
+from tradewind.log import codec
 from tradewind.log.codec import FORMAT, decode, encode
 from tradewind.log.events import (
     Abandoned,
@@ -29,6 +29,7 @@ from tradewind.log.events import (
     Started,
     Unknown,
 )
+from tradewind.plain import MAX_DEPTH
 from tradewind.types import Origin, Outcome, Usage
 
 # ---- round trips ----
@@ -51,14 +52,14 @@ def test_a_line_is_one_object_in_printable_ascii(event: Event) -> None:
 
 
 @given(created | later)
-def test_a_line_that_is_read_is_written_again_as_it_was(event: Event) -> None:
+def test_a_decoded_line_is_encoded_as_the_same_line(event: Event) -> None:
     line = encode(event)
     assert encode(decode(line)) == line
 
 
 def test_there_is_a_sample_of_every_event_of_the_table() -> None:
     kinds = {type(event) for event in [FIRST, *LATER]} - {Unknown}
-    assert kinds == {kind for kind, _ in codec._TABLE.values()}
+    assert kinds == {kind for kind, _ in codec._EVENTS.values()}
 
 
 @pytest.mark.parametrize("event", [FIRST, *LATER], ids=lambda e: type(e).__name__)
@@ -68,7 +69,7 @@ def test_every_sample_comes_back_as_it_was(event: Event) -> None:
 
 @pytest.mark.parametrize(
     ("line", "event"),
-    [  # the format, spelled out: these lines are in people's files, and mean this for ever
+    [  # the format, spelled out: users have files with these lines, so they must keep their meaning
         ('"configured"', Configured(None, None)),
         ('"enqueued","params":{"x":1}', Enqueued({"x": 1})),
         ('"claimed","number":7', Claimed(7, "", None)),
@@ -91,19 +92,19 @@ def test_every_sample_comes_back_as_it_was(event: Event) -> None:
         ('"requeued","number":7,"reason":"R"', Requeued(7, "R", True)),
     ],
 )
-def test_what_has_its_default_is_left_out(line: str, event: Event) -> None:
+def test_a_field_with_its_default_is_left_out(line: str, event: Event) -> None:
     line = f'{{"format":1,"event":{line}}}'
     assert encode(event) == line
     assert decode(line) == event
 
 
 def test_the_table_has_every_field_of_every_event_in_its_order() -> None:
-    for kind, table in codec._TABLE.values():
-        assert list(table) == [field.name for field in fields(kind)]
+    for kind, table in codec._EVENTS.values():
+        assert ["extra", *table] == [field.name for field in fields(kind)]
 
 
 @pytest.mark.parametrize("event", [FIRST, *LATER[:-1]], ids=lambda e: type(e).__name__)
-def test_what_may_be_left_out_may_be_there(event: Event) -> None:
+def test_a_field_with_its_default_may_be_written(event: Event) -> None:
     data = json.loads(encode(event))
     for field in fields(event):
         if field.default is None:
@@ -150,7 +151,7 @@ def handed_over(value: Any) -> Any:
         ({"a": {"b": (np.int8(1),)}}, {"a": {"b": [1]}}),
     ],
 )
-def test_what_is_handed_over_becomes_plain(value: Any, plain: Any) -> None:
+def test_a_handover_becomes_plain_data(value: Any, plain: Any) -> None:
     assert repr(handed_over(value)) == repr(plain)
 
 
@@ -159,7 +160,7 @@ class Colour(Enum):
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), np.array([0.0, np.nan])])
-def test_what_is_not_finite_is_not_written(value: Any) -> None:
+def test_a_number_that_is_not_finite_is_not_written(value: Any) -> None:
     with pytest.raises(ValueError, match="'proposed' cannot be stored: 'handover': 'given': must"):
         handed_over(value)
 
@@ -168,12 +169,12 @@ def test_what_is_not_finite_is_not_written(value: Any) -> None:
     "value",
     [object(), {1: 2}, {1, 2}, b"bytes", 1j, Colour.RED, print, np.datetime64("2020-01-01")],
 )
-def test_what_is_not_plain_is_not_written(value: Any) -> None:
-    with pytest.raises(TypeError, match="'proposed' cannot be stored: 'handover': 'given': must"):
+def test_a_value_that_is_not_plain_data_is_not_written(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"'proposed' cannot be stored: 'handover': .*must"):
         handed_over(value)
 
 
-def test_what_is_nested_too_deep_is_not_written() -> None:
+def test_data_nested_too_deeply_is_not_written() -> None:
     deep: Any = []
     for _ in range(10_000):
         deep = [deep]
@@ -185,14 +186,14 @@ def test_what_is_nested_too_deep_is_not_written() -> None:
         handed_over(endless)
 
 
-def test_what_is_nested_as_deep_as_may_be_is_read() -> None:
+def test_data_nested_as_deeply_as_allowed_comes_back() -> None:
     deep: Any = 0
-    for _ in range(forms.DEPTH - 1):
+    for _ in range(MAX_DEPTH - 1):
         deep = [deep]
     assert handed_over(deep) == deep
 
 
-def test_numpys_numbers_are_written_as_ours() -> None:
+def test_numpy_numbers_are_written_as_plain_numbers() -> None:
     finished = Finished(
         np.int64(3),  # type: ignore[arg-type]
         Outcome(np.float32(0.5), np.float64(2.0), (np.float64(1.0),)),  # type: ignore[arg-type]
@@ -219,10 +220,12 @@ def test_numpys_numbers_are_written_as_ours() -> None:
         Unknown({}),
         Unknown({"format": 2, "event": "new"}),
         Unknown({"format": 1, "event": "finished"}),
+        Claimed(b"1"),  # type: ignore[arg-type]
+        Finished(0, Outcome(b"1.0")),  # type: ignore[arg-type]
         "claimed",
     ],
     ids=lambda event: type(event).__name__,
 )
-def test_what_could_not_be_read_again_is_not_written(event: Any) -> None:
+def test_an_event_that_could_not_be_decoded_is_not_written(event: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="cannot be stored"):
         encode(event)

@@ -1,4 +1,4 @@
-"""The log in memory, and its clock."""
+"""Logs in memory, and their clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tradewind.log.memory import MemoryLog, MemoryStore
 
 
 class Clock:
-    """A clock that is set by hand."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -26,7 +26,7 @@ def test_a_log_without_a_store_is_empty_at_first() -> None:
     assert log.append([FIRST], expected=0) == 1
 
 
-def test_a_copy_goes_its_own_way() -> None:
+def test_a_copy_is_independent() -> None:
     log = MemoryLog()
     log.append(LATER)
     log.beat([1], 3600)
@@ -47,7 +47,7 @@ def test_a_copy_of_a_store_has_its_own_studies() -> None:
     assert store.names() == ["a"]
 
 
-def test_a_lease_stands_until_its_time_is_over() -> None:
+def test_a_lease_ends_after_its_seconds() -> None:
     log = MemoryLog(clock=(clock := Clock()))
     log.beat([1], 10)
     clock.now += 5
@@ -58,7 +58,7 @@ def test_a_lease_stands_until_its_time_is_over() -> None:
     assert log.beat([], 0) == {2}
 
 
-def test_a_clock_that_starts_anew_leaves_no_lease_standing() -> None:
+def test_a_restarted_clock_ends_every_lease() -> None:
     log = MemoryLog(clock=(clock := Clock()))
     log.beat([1], 10)
     clock.now = 3.0

@@ -1,4 +1,4 @@
-"""What is PostgreSQL's own: connections that are lost, and what is in the database."""
+"""PostgreSQL: lost connections, what is in the database, and processes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many attempts, soon after one another: what is cut here is cut often."""
+    """Many quick attempts, because these tests break connections often."""
     monkeypatch.setattr(postgres_database, "PAUSES", (0.01,) * 200)
 
 
@@ -53,11 +53,11 @@ def schema(url: str) -> str:
     return url.rpartition("%3D")[2]
 
 
-# ---- connections that are lost ----
+# ---- lost connections ----
 
 
 def cut(server: Server) -> int:
-    """Break off every connection but our own; how many there were."""
+    """End every connection but this one, and return how many there were."""
     return len(
         server.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -66,7 +66,7 @@ def cut(server: Server) -> int:
     )
 
 
-def test_a_connection_that_is_cut_is_made_again(
+def test_a_lost_connection_is_opened_again(
     postgres_server: Server, store: PostgresStore, log: Log
 ) -> None:
     for number, work in enumerate(
@@ -101,7 +101,7 @@ def test_a_server_may_be_restarted(postgres_server: Server, log: Log, how: signa
 
 
 @pytest.mark.parametrize("expect", [True, False], ids=["expected", "anywhere"])
-def test_whatever_is_cut_each_append_is_there_once(
+def test_each_append_is_written_once_however_often_connections_break(
     postgres_server: Server, log: Log, expect: bool
 ) -> None:
     count = 100
@@ -127,7 +127,7 @@ def test_whatever_is_cut_each_append_is_there_once(
     assert list(log.read(1)) == [event for number in range(count) for event in batch(number)]
 
 
-def test_writers_go_on_while_the_server_is_restarted(postgres_server: Server, log: Log) -> None:
+def test_writers_continue_while_the_server_restarts(postgres_server: Server, log: Log) -> None:
     writers = [processes.started(processes.append_batches, Now(), log, 60) for _ in range(3)]
     for how in (signal.SIGINT, signal.SIGQUIT):
         length = len(log.read(0))
@@ -187,7 +187,7 @@ def other(store: PostgresStore, forgetful: Forgetful) -> PostgresStore:
 
 
 @pytest.mark.parametrize("expected", [1, None])
-def test_an_append_whose_answer_was_lost_is_there_once(
+def test_an_append_whose_answer_was_lost_is_written_once(
     store: PostgresStore, other: PostgresStore, forgetful: Forgetful, expected: int | None
 ) -> None:
     log = other.open("study")
@@ -196,7 +196,7 @@ def test_an_append_whose_answer_was_lost_is_there_once(
     assert list(store.open("study").read(1)) == [Claimed(0)] * 2
 
 
-def test_an_append_that_others_followed_was_still_ours(
+def test_an_append_whose_answer_was_lost_is_recognized_after_others_have_written(
     store: PostgresStore, other: PostgresStore, forgetful: Forgetful
 ) -> None:
     log, mine = other.open("study"), store.open("study")
@@ -205,7 +205,7 @@ def test_an_append_that_others_followed_was_still_ours(
     assert list(mine.read(1)) == [Claimed(0), Claimed(1)]
 
 
-def test_the_same_event_of_another_writer_is_not_taken_for_ours(
+def test_the_same_event_from_another_writer_is_still_a_conflict(
     store: PostgresStore, other: PostgresStore, forgetful: Forgetful
 ) -> None:
     log, mine = other.open("study"), store.open("study")
@@ -216,7 +216,7 @@ def test_the_same_event_of_another_writer_is_not_taken_for_ours(
     assert list(mine.read(1)) == [Claimed(0)]
 
 
-def test_whatever_answer_was_lost_the_store_is_as_it_should_be(
+def test_a_lost_answer_does_not_change_what_a_request_does(
     store: PostgresStore, other: PostgresStore, forgetful: Forgetful
 ) -> None:
     forgetful.lost = 1
@@ -231,7 +231,7 @@ def test_whatever_answer_was_lost_the_store_is_as_it_should_be(
     assert other.open("study").beat([1], 3600) == {1}
 
 
-def test_a_server_that_stays_away_is_an_error_that_passes(
+def test_a_server_that_stays_away_is_an_error_that_can_be_retried(
     postgres_server: Server, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres_database, "PAUSES", (0.01, 0.01))
@@ -273,7 +273,7 @@ def test_a_study_may_be_deleted_while_others_write(store: PostgresStore, log: Lo
 # ---- what is in the database ----
 
 
-def test_the_tables_say_of_which_version_they_are(store: PostgresStore) -> None:
+def test_the_tables_have_a_version(store: PostgresStore) -> None:
     store.create("study", FIRST)
     query = "SELECT version FROM tradewind_schema"
     assert store.database.run(lambda db: db.execute(query).fetchall()) == [(SCHEMA,)]
@@ -299,7 +299,7 @@ def test_tables_without_a_version_are_refused(
         store.names()
 
 
-def test_who_may_only_read_can_read(
+def test_a_user_with_read_permission_can_read(
     store: PostgresStore, log: Log, postgres_server: Server, postgres_url: str
 ) -> None:
     name = schema(postgres_url)
@@ -331,7 +331,7 @@ def test_a_missing_event_is_named(store: PostgresStore, log: Log) -> None:
         log.read(0)
 
 
-def test_leases_that_have_ended_are_swept_away(store: PostgresStore, log: Log) -> None:
+def test_expired_leases_are_deleted(store: PostgresStore, log: Log) -> None:
     log.beat([1, 2], 3600)
     store.database.run(
         lambda db: db.execute("UPDATE tradewind_leases SET until = until - interval '2 hours'")
@@ -342,7 +342,7 @@ def test_leases_that_have_ended_are_swept_away(store: PostgresStore, log: Log) -
     assert store.database.run(lambda db: db.execute(query).fetchall()) == [(3,)]
 
 
-def test_a_clock_that_was_set_back_leaves_no_lease_standing(store: PostgresStore, log: Log) -> None:
+def test_a_clock_that_was_set_back_ends_every_lease(store: PostgresStore, log: Log) -> None:
     log.beat([1], 10)
     store.database.run(
         lambda db: db.execute("UPDATE tradewind_leases SET until = until + interval '1 day'")
@@ -354,7 +354,7 @@ def test_a_clock_that_was_set_back_leaves_no_lease_standing(store: PostgresStore
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs fork")
-def test_a_fork_makes_connections_of_its_own(log: Log) -> None:
+def test_a_fork_opens_its_own_connections(log: Log) -> None:
     def child() -> None:
         assert list(log.read(0)) == [FIRST]
         log.append([Claimed(1)], expected=1)

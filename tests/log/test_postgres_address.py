@@ -1,4 +1,4 @@
-"""Where a PostgreSQL store is, and passwords that nobody is to see. None of this needs a server."""
+"""URLs of PostgreSQL stores, and passwords that no message may show. No server is needed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_password_in_the_query_is_not_shown() -> None:
     assert "s3cret" not in repr(store) + str(error.value)
 
 
-def test_a_store_says_where_it_is() -> None:
+def test_a_store_shows_where_it_is() -> None:
     store = PostgresStore("postgresql://me:s3cret@db.example:5433/studies")
     assert repr(store) == "<store in PostgreSQL at db.example:5433, database 'studies'>"
 
@@ -61,18 +61,18 @@ def test_a_server_that_is_not_there_is_named() -> None:
         store.names()
 
 
-def test_a_password_travels_with_a_copy() -> None:
+def test_a_pickled_store_contains_the_password() -> None:
     store = PostgresStore("postgresql://me:s3cret@db.example:5433/studies")
     assert "s3cret" in pickle.loads(pickle.dumps(store)).database._conninfo
 
 
 @pytest.mark.parametrize("url", ["", "mysql://host/db", "host=localhost", "postgresql:/db"])
-def test_what_is_no_url_is_refused(url: str) -> None:
+def test_other_urls_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="must begin with postgresql://"):
         PostgresStore(url)
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(TypeError, match="must be text"):
         PostgresStore(None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="pool_size must be at least 1"):

@@ -1,4 +1,4 @@
-"""What is SQLite's own: whose file it is, and what it survives."""
+"""SQLite: which files it accepts, files that change while they are open, clocks and processes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pragma(path: Path, name: str, value: int) -> None:
         db.execute(f"PRAGMA {name} = {value}")
 
 
-# ---- whose file it is ----
+# ---- files of other programs ----
 
 
 def foreign(path: Path) -> None:
@@ -102,7 +102,7 @@ def newer(path: Path) -> None:
     ],
     ids=lambda make: make.__name__,
 )
-def test_what_is_not_ours_is_refused_and_left_as_it_is(
+def test_a_file_of_another_program_is_refused_and_not_changed(
     path: Path, store: SqliteStore, make: Callable[[Path], None]
 ) -> None:
     make(path)
@@ -121,13 +121,13 @@ def test_what_is_not_ours_is_refused_and_left_as_it_is(
     assert sorted(path.parent.iterdir()) == beside
 
 
-def test_an_empty_file_becomes_ours(path: Path, store: SqliteStore) -> None:
+def test_an_empty_file_can_become_a_store(path: Path, store: SqliteStore) -> None:
     path.touch()
     store.create("study", FIRST)
     assert store.names() == ["study"]
 
 
-def test_our_files_say_whose_they_are(path: Path, store: SqliteStore) -> None:
+def test_a_file_says_that_tradewind_created_it(path: Path, store: SqliteStore) -> None:
     store.create("study", FIRST)
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
@@ -143,7 +143,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
         store.names()
 
 
-def test_a_missing_folder_is_named_and_not_made(tmp_path: Path) -> None:
+def test_a_missing_folder_is_named_and_not_created(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "no" / "such" / "studies.db")
     with pytest.raises(StorageError, match=r"there is no folder .*such"):
         store.create("study", FIRST)
@@ -152,7 +152,7 @@ def test_a_missing_folder_is_named_and_not_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_only_a_new_study_makes_a_file(path: Path, store: SqliteStore) -> None:
+def test_only_a_new_study_creates_a_file(path: Path, store: SqliteStore) -> None:
     assert store.names() == []
     with pytest.raises(NoSuchStudy):
         store.open("study")
@@ -162,7 +162,7 @@ def test_only_a_new_study_makes_a_file(path: Path, store: SqliteStore) -> None:
 
 
 @posix
-def test_a_place_that_may_not_be_written_to_is_refused() -> None:
+def test_a_place_without_write_permission_is_refused() -> None:
     with tempfile.TemporaryDirectory() as folder:  # where an ordinary user can look
         os.chmod(folder, 0o555)
         processes.together(processes.be_refused, [(SqliteStore(f"{folder}/studies.db"), folder)])
@@ -181,7 +181,7 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
-def test_a_relative_path_stays_where_it_was(
+def test_a_relative_path_does_not_follow_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -194,26 +194,26 @@ def test_a_relative_path_stays_where_it_was(
 
 
 @pytest.mark.parametrize("synchronous", ["normal", "FULL"])
-def test_how_safely_is_written_is_an_option(path: Path, synchronous: str) -> None:
+def test_the_synchronous_level_is_an_option(path: Path, synchronous: str) -> None:
     with closing(SqliteStore(path, synchronous=synchronous)) as store:
         store.create("study", FIRST)
-        with store.file.session() as db:
+        with store.file.connect() as db:
             (level,) = db.execute("PRAGMA synchronous").fetchone()
     assert level == {"normal": 1, "FULL": 2}[synchronous]
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="NORMAL or FULL"):
         SqliteStore("studies.db", synchronous="OFF")
-    with pytest.raises(ValueError, match="needs a path"):
+    with pytest.raises(ValueError, match="must have a path"):
         SqliteStore("")
-    with pytest.raises(ValueError, match="for memory give None"):
+    with pytest.raises(ValueError, match="use storage=None"):
         SqliteStore(":memory:")
     with pytest.raises(TypeError, match="must be text"):
         SqliteStore(b"studies.db")  # type: ignore[arg-type]
 
 
-# ---- a file that changes under us ----
+# ---- a file that changes while it is open ----
 
 
 def test_a_log_whose_file_was_deleted_says_so(path: Path, store: SqliteStore) -> None:
@@ -225,7 +225,7 @@ def test_a_log_whose_file_was_deleted_says_so(path: Path, store: SqliteStore) ->
     assert not path.exists()
 
 
-def test_a_log_whose_file_was_made_anew_does_not_write_to_another_study(
+def test_a_log_whose_file_was_replaced_does_not_write_to_another_study(
     path: Path, store: SqliteStore
 ) -> None:
     log = store.create("study", FIRST)
@@ -239,7 +239,7 @@ def test_a_log_whose_file_was_made_anew_does_not_write_to_another_study(
         assert list(store.open("study").read(0)) == [FIRST, Claimed(1)]
 
 
-def test_a_write_ahead_log_without_its_file_is_nothing(path: Path, store: SqliteStore) -> None:
+def test_a_write_ahead_log_without_its_file_is_ignored(path: Path, store: SqliteStore) -> None:
     store.create("study", FIRST)
     path.unlink()
     with closing(SqliteStore(path)) as other:
@@ -287,9 +287,7 @@ def leased(path: Path) -> tuple[Clock, SqliteStore]:
 @pytest.mark.parametrize(
     ("later", "standing"), [(5.0, {1, 2}), (5.5, {2}), (60.0, {2}), (61.0, set())]
 )
-def test_a_lease_stands_until_its_time_is_over(
-    path: Path, later: float, standing: set[int]
-) -> None:
+def test_a_lease_ends_after_its_seconds(path: Path, later: float, standing: set[int]) -> None:
     clock, store = leased(path)
     clock.now += later
     assert store.open("study").beat([], 0) == standing
@@ -297,21 +295,21 @@ def test_a_lease_stands_until_its_time_is_over(
 
 
 @pytest.mark.parametrize("now", [0.0, 3.0, 900.0, 1e9])
-def test_after_a_reboot_no_lease_stands(path: Path, now: float) -> None:
+def test_a_reboot_ends_every_lease(path: Path, now: float) -> None:
     clock, store = leased(path)
     store.close()
     clock.now = now
     log = store.open("study")
     assert log.beat([], 0) == frozenset()
     assert log.beat([3], 10) == {3}
-    clock.now = 1005.0  # what was swept away does not come back
+    clock.now = 1005.0  # expired leases were deleted and do not come back
     assert log.beat([], 0) <= {3}
     store.close()
 
 
-def test_a_clock_that_jumps_back_a_little_ends_no_lease_late(path: Path) -> None:
+def test_a_clock_that_jumps_back_does_not_prolong_a_lease(path: Path) -> None:
     clock, store = leased(path)
-    clock.now -= 1  # of trial 2, a lease of 60 seconds has 61 to go: it is not believed
+    clock.now -= 1  # trial 2 now has 61 of its 60 seconds left: its lease no longer counts
     assert store.open("study").beat([], 0) == {1}
     store.close()
 
@@ -320,7 +318,7 @@ def test_a_clock_that_jumps_back_a_little_ends_no_lease_late(path: Path) -> None
 
 
 @posix
-def test_a_fork_opens_the_file_for_itself(store: SqliteStore) -> None:
+def test_a_fork_opens_its_own_connection(store: SqliteStore) -> None:
     log = store.create("study", FIRST)
 
     def child() -> None:
@@ -338,7 +336,7 @@ def test_a_fork_does_not_wait_for_a_lock_of_its_parent(store: SqliteStore) -> No
     inside, leave = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with store.file.session():
+        with store.file.connect():
             inside.set()
             leave.wait()
 
@@ -353,7 +351,7 @@ def test_a_fork_does_not_wait_for_a_lock_of_its_parent(store: SqliteStore) -> No
     assert list(log.read(1)) == [Claimed(1)]
 
 
-def test_whoever_is_there_while_a_file_is_made_finds_it_made(tmp_path: Path) -> None:
+def test_processes_that_create_one_file_at_once_all_succeed(tmp_path: Path) -> None:
     stores = [SqliteStore(tmp_path / f"{number}.db") for number in range(30)]
     processes.together(processes.create_in_each, [(stores,)] * 8)
     for store in stores:

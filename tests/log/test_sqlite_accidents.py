@@ -40,9 +40,9 @@ def store(path: Path) -> Iterator[SqliteStore]:
 # ---- no room, no lock ----
 
 
-def test_a_full_disk_is_an_error_that_writes_nothing_and_passes(store: SqliteStore) -> None:
+def test_a_full_disk_is_an_error_that_writes_nothing_and_can_be_retried(store: SqliteStore) -> None:
     log = store.create("study", FIRST)
-    with store.file.session() as db:
+    with store.file.connect() as db:
         (pages,) = db.execute("PRAGMA page_count").fetchone()
         db.execute(f"PRAGMA max_page_count = {pages + 20}")
     with pytest.raises(StorageError, match=r"studies\.db cannot be used: the disk is full"):
@@ -53,9 +53,9 @@ def test_a_full_disk_is_an_error_that_writes_nothing_and_passes(store: SqliteSto
     assert log.append(batch(0), expected=length) == length + BATCH  # there is room again
 
 
-def test_a_full_disk_leaves_no_half_of_a_study(store: SqliteStore) -> None:
+def test_a_full_disk_leaves_no_half_created_study(store: SqliteStore) -> None:
     store.create("study", FIRST)
-    with store.file.session() as db:
+    with store.file.connect() as db:
         (pages,) = db.execute("PRAGMA page_count").fetchone()
         db.execute(f"PRAGMA max_page_count = {pages + 2}")
     large = Created({"x": "x" * 100_000}, {}, {}, True, 0, 0.0)
@@ -67,7 +67,7 @@ def test_a_full_disk_leaves_no_half_of_a_study(store: SqliteStore) -> None:
 
 
 @posix
-def test_an_error_of_the_disk_writes_nothing_and_passes(path: Path, store: SqliteStore) -> None:
+def test_a_disk_error_writes_nothing_and_can_be_retried(path: Path, store: SqliteStore) -> None:
     log = store.create("study", FIRST)
     with closing(sqlite3.connect(path)):  # keeps the write-ahead log where it is
         log.append(batch(0))
@@ -76,7 +76,7 @@ def test_an_error_of_the_disk_writes_nothing_and_passes(path: Path, store: Sqlit
     assert whole_batches(list(log.read(1)))
 
 
-def test_a_lock_that_is_not_given_back_is_an_error_that_passes(
+def test_a_lock_held_too_long_is_an_error_that_can_be_retried(
     path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_file, "PATIENCE", 0.05)
@@ -91,9 +91,9 @@ def test_a_lock_that_is_not_given_back_is_an_error_that_passes(
     assert log.append([Claimed(0)]) == 2
 
 
-def test_what_fails_in_the_middle_is_taken_back(store: SqliteStore) -> None:
+def test_an_error_in_a_transaction_rolls_it_back(store: SqliteStore) -> None:
     log = store.create("study", FIRST)
-    with suppress(KeyboardInterrupt), store.file.session(write=True) as db:
+    with suppress(KeyboardInterrupt), store.file.connect(write=True) as db:
         db.execute("DELETE FROM events")
         raise KeyboardInterrupt
     assert list(log.read(0)) == [FIRST]
@@ -122,7 +122,7 @@ def test_a_killed_writer_leaves_whole_appends(path: Path, store: SqliteStore) ->
 
 
 @posix
-def test_a_process_killed_while_it_made_a_file_leaves_a_usable_one(tmp_path: Path) -> None:
+def test_a_process_killed_while_creating_a_file_leaves_a_usable_one(tmp_path: Path) -> None:
     stores = [SqliteStore(tmp_path / f"{number}.db") for number in range(1000)]
     done = 0
     for _ in range(10):
@@ -173,7 +173,7 @@ def check(events: list[Event], whole: list[Event]) -> None:
     assert whole_batches(events[1:])
 
 
-def test_a_write_ahead_log_that_was_cut_gives_whole_appends(tmp_path: Path) -> None:
+def test_a_truncated_write_ahead_log_gives_whole_appends(tmp_path: Path) -> None:
     database, ahead, whole = written(tmp_path)
     random = Random(0)
     cuts = [*sorted(random.sample(range(len(ahead)), 60)), len(ahead) - 1, len(ahead)]
@@ -184,7 +184,7 @@ def test_a_write_ahead_log_that_was_cut_gives_whole_appends(tmp_path: Path) -> N
         lengths.append(len(events))
     assert lengths == sorted(lengths)
     assert lengths[-1] == len(whole)
-    assert len(set(lengths)) > 10  # the cuts were not all the same to it
+    assert len(set(lengths)) > 10  # the cuts made a difference
 
 
 def test_a_write_ahead_log_with_a_flipped_bit_gives_whole_appends(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_write_ahead_log_with_a_flipped_bit_gives_whole_appends(tmp_path: Path
     assert len(lengths) > 10
 
 
-def test_a_damaged_file_is_an_error_of_storage(tmp_path: Path) -> None:
+def test_a_damaged_file_is_a_storage_error(tmp_path: Path) -> None:
     with closing(SqliteStore(tmp_path / "original.db")) as store:
         log = store.create("study", FIRST)
         for number in range(100):
@@ -214,11 +214,11 @@ def test_a_damaged_file_is_an_error_of_storage(tmp_path: Path) -> None:
         path = tmp_path / "damaged.db"
         path.write_bytes(damaged)
         with suppress(StorageError), closing(SqliteStore(path)) as store:
-            store.open("study").read(0)  # or it was in a place that matters to nobody
+            store.open("study").read(0)  # unless the damage is in an unused place
         path.unlink()
 
 
-def test_a_file_that_was_cut_is_an_error_of_storage(tmp_path: Path) -> None:
+def test_a_truncated_file_is_a_format_error(tmp_path: Path) -> None:
     with closing(SqliteStore(tmp_path / "original.db")) as store:
         log = store.create("study", FIRST)
         for number in range(100):

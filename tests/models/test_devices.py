@@ -8,18 +8,18 @@ import pytest
 import torch
 
 from tradewind.models import devices
-from tradewind.models.devices import chosen, clock, tensor_cores
+from tradewind.models.devices import choose_device, clock, tensor_cores
 
 
 @pytest.mark.parametrize("device", ["auto", "cpu"])
 def test_a_device_that_is_there_is_chosen(device: str) -> None:
-    assert chosen(device) in ("cpu", "cuda")
+    assert choose_device(device) in ("cpu", "cuda")
 
 
 @pytest.mark.parametrize("device", ["", "gpu", "meta", "cuda:x", "cuda:99", None, 3])
 def test_a_device_that_cannot_be_is_named(device: object) -> None:
     with pytest.raises(ValueError, match="device"):
-        chosen(device)  # type: ignore[arg-type]
+        choose_device(device)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:1"])

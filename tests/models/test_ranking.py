@@ -63,7 +63,7 @@ def test_queries_without_a_relevant_candidate_can_be_left_out(
         value = measure(*flat(pools), answerable=True)
         assert value == pytest.approx(float(sum(expected) / len(expected)), abs=1e-12)
     else:
-        with pytest.raises(ValueError, match="some query must have a relevant candidate"):
+        with pytest.raises(ValueError, match="at least one query must have a relevant candidate"):
             measure(*flat(pools), answerable=True)
 
 
@@ -125,20 +125,20 @@ def test_a_million_candidates_are_ranked_at_once() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1.0, np.nan], [0, 1], [2]), "scores must have no NaN, but candidate 1 is"),
-        (([1.0, 2.0], [0, np.nan], [2]), "relevance must have no NaN"),
+        (([1.0, np.nan], [0, 1], [2]), "scores must not be NaN, but candidate 1 is"),
+        (([1.0, 2.0], [0, np.nan], [2]), "relevance must not be NaN"),
         (([1.0, 2.0], [0, -1], [2]), "relevance must not be negative, but got -1"),
-        (([1.0, 2.0], [0], [2]), "2 scores need as many relevances, but got 1"),
+        (([1.0, 2.0], [0], [2]), "must have equal lengths, but got 2 and 1"),
         (([1.0, 2.0], [0, 1], [3]), "add up to 2 candidates, but got [3]"),
         (([1.0, 2.0], [0, 1], [3, -1]), "whole numbers that add up"),
         (([1.0, 2.0], [0, 1], [2.0]), "whole numbers that add up"),
         (([1.0, 2.0], [0, 1], 2), "whole numbers that add up"),
-        (([1.0, 2.0], [0, 1]), "sizes or qid say which belong together"),
+        (([1.0, 2.0], [0, 1]), "in one list, give sizes or qid"),
         ((["a", "b"], [0, 1], [2]), "scores must be numbers"),
         (([[1.0]], [0], [1]), "scores must have a number for each candidate, but got (1, 1)"),
-        (([[1.0, 2.0]], [[1], [0]]), "the same number for each query"),
-        ((1.0, [1]), "scores must have an item for each query"),
-        (("ab", [1]), "scores must have an item for each query"),
+        (([[1.0, 2.0]], [[1], [0]]), "the same number of candidates for each query"),
+        ((1.0, [1]), "scores must have a list for each query"),
+        (("ab", [1]), "scores must have a list for each query"),
         (([], [], []), "at least one query is needed, but got none"),
         (([], []), "at least one query is needed, but got none"),
     ],
@@ -152,14 +152,16 @@ def test_wrong_arguments_are_named(
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_wrong_ids_are_named(measure: Measure) -> None:
-    with pytest.raises(ValueError, match=re.escape("a query id each, but got (1,)")):
+    with pytest.raises(
+        ValueError, match=re.escape("a query for each of 2 candidates, but got the shape (1,)")
+    ):
         measure([1.0, 2.0], [0, 1], qid=[7])
-    with pytest.raises(ValueError, match="qid must have no NaN"):
+    with pytest.raises(ValueError, match="qid must not be NaN"):
         measure([1.0, 2.0], [0, 1], qid=[7.0, np.nan])
     for mixed in ([7, None], [None, None], np.array(["a", 7], dtype=object), [pd.NA, 7]):
         with pytest.raises(ValueError, match="qid must be all strings or all numbers"):
             measure([1.0, 2.0], [0, 1], qid=mixed)
-    with pytest.raises(ValueError, match="qid must have no NaN"):
+    with pytest.raises(ValueError, match="qid must not be NaN"):
         measure([1.0, 2.0], [0, 1], qid=np.array([7.0, np.nan], dtype=object))
     with pytest.raises(ValueError, match="give one"):
         measure([1.0, 2.0], [0, 1], [2], qid=[7, 7])

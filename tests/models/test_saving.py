@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 
 from tradewind.errors import DataError, DataMissing
-from tradewind.models.saving import Saved
+from tradewind.models.saving import Savable
 from tradewind.models.vectors import WordVectors
 
 VECTORS = WordVectors(("a", "é", "nul\0"), np.array([[1.5], [2.5], [-1e30]], dtype=np.float32))
 
 
-class Model(Saved, BaseEstimator):  # type: ignore[misc]
+class Model(Savable, BaseEstimator):  # type: ignore[misc]
     def __init__(self, value: Any = None, other: Any = 1) -> None:
         self.value = value
         self.other = other
@@ -307,7 +307,7 @@ def test_another_kind_of_model_says_how_to_load_it(path: Path) -> None:
 def test_a_newer_format_asks_for_an_update(path: Path) -> None:
     Model(1).save(path)
     with_document(path, {**document_of(path), "format": 2})
-    refused(path, "has format 2, and only 1 can be read: update Tradewind")
+    refused(path, "has format 2, but only 1 can be read: update Tradewind")
 
 
 def test_arrays_of_somebody_else_are_no_model(path: Path) -> None:
@@ -325,7 +325,7 @@ def test_another_document_is_no_model(path: Path, document: Any) -> None:
 def test_a_newer_format_may_be_all_different(path: Path) -> None:
     Model(1).save(path)
     with_document(path, {"format": 2, "kind": "Model", "content": {}})
-    refused(path, "has format 2, and only 1 can be read: update Tradewind")
+    refused(path, "has format 2, but only 1 can be read: update Tradewind")
 
 
 @pytest.mark.parametrize(
@@ -377,19 +377,19 @@ def test_a_name_that_the_model_does_not_have_is_refused(path: Path, name: str) -
     document = document_of(path)
     document["state"][name] = "x"
     with_document(path, document)
-    refused(path, f"has '{name}', which is not of a Model: update Tradewind")
+    refused(path, f"has '{name}', which a Model does not have: update Tradewind")
 
 
 @pytest.mark.parametrize("content", [b"", b"text", pickle.dumps([1]), b"\x93NUMPY", b"PK\x03\x04"])
 def test_other_bytes_are_no_model(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    refused(path, r"is not an \.npz of arrays, or is damaged")
+    refused(path, r"is not an \.npz file of arrays, or it is damaged")
 
 
 def test_a_single_array_is_no_model(path: Path) -> None:
     with open(path, "wb") as file:
         np.save(file, np.arange(3))
-    refused(path, r"is not an \.npz of arrays, or is damaged")
+    refused(path, r"is not an \.npz file of arrays, or it is damaged")
 
 
 def test_a_file_cut_off_anywhere_is_an_error(path: Path) -> None:

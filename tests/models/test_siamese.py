@@ -459,7 +459,7 @@ def test_a_parameter_that_cannot_be_is_named(name: str, value: Any, message: str
 
 def test_a_batch_of_one_needs_negatives() -> None:
     model = SiameseBiLSTM(**{**SMALL, "batch_size": 1, "negatives": 0})
-    with pytest.raises(ValueError, match="batch_size must be at least 2 where negatives is 0"):
+    with pytest.raises(ValueError, match="batch_size must be at least 2 if negatives is 0"):
         model.fit(*TRAIN)
 
 
@@ -469,14 +469,18 @@ def test_a_batch_of_one_needs_negatives() -> None:
         ([], [], "at least one question is needed"),
         (["a", "b"], ["x"], "answers must have an entry for each question, but got 1 for 2"),
         (["a", "b"], ["x", []], "every question needs a correct answer, but question 1 has none"),
-        ("a", ["x"], "a list of texts is needed"),
+        ("a", ["x"], "texts must be a list of strings"),
         (["a"], "x", "answers must be a list, but got the single text 'x'"),
         (["a", None], ["x", "y"], "every text must be a string, but text 1 is None"),
-        (["a", "b"], ["x", [3]], r"answers must have a text or several .*, but got \[3\]"),
+        (
+            ["a", "b"],
+            ["x", [3]],
+            r"answers must have one text or a list of texts .*, but got \[3\]",
+        ),
         (["", "..."], ["-", "!!".replace("!", "")], "at least one text must have words"),
         (["a", "b"], None, "answers must be a list, but got None"),
         (["a", "b"], 3, "answers must be a list, but got 3"),
-        (["a", "b"], ["x", None], "answers must have a text or several .*, but got None"),
+        (["a", "b"], ["x", None], "answers must have one text or a list of texts .*, but got None"),
     ],
 )
 def test_training_texts_that_cannot_be_are_named(
@@ -509,7 +513,12 @@ def test_a_validation_that_cannot_be_is_named(validation: Any) -> None:
     ("pools", "correct", "answers", "message"),
     [
         ([["x"]], ["x", "y"], None, "pools must have an entry for each question, but got 1 for 2"),
-        ([["x"], []], ["x", "y"], None, "every pool needs an answer, but pool 1 is empty"),
+        (
+            [["x"], []],
+            ["x", "y"],
+            None,
+            "every pool needs at least one answer, but pool 1 is empty",
+        ),
         ([["x"], ["y"]], ["x"], None, "correct must have an entry for each question"),
         ([["x"], ["y"]], ["x", []], None, "question 1 has none"),
         ([["x"], [3]], ["x", "y"], None, "every text must be a string"),
@@ -519,8 +528,13 @@ def test_a_validation_that_cannot_be_is_named(validation: Any) -> None:
         ([["x"], ["y"]], None, None, "correct must be a list, but got None"),
         ([[0], [1]], None, ["x", "y"], "correct must be a list, but got None"),
         ([[0], [1]], [0, 1], 3, "answers must be a list, but got 3"),
-        ([["x"], ["y"]], [0, 0], None, "correct must have a text or several .*, but got 0"),
-        ([["x"], ["y"]], [[0], [0]], None, "correct must have a text or several"),
+        (
+            [["x"], ["y"]],
+            [0, 0],
+            None,
+            "correct must have one text or a list of texts .*, but got 0",
+        ),
+        ([["x"], ["y"]], [[0], [0]], None, "correct must have one text or a list of texts"),
         ([[0], [2]], [0, 1], ["x", "y"], "there is no answer 2"),
         ([[0], [-1]], [0, 1], ["x", "y"], "there is no answer -1"),
         ([[0], [0.5]], [0, 1], ["x", "y"], "pool 1 must be a list of ids of answers"),

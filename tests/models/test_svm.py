@@ -201,7 +201,7 @@ def test_any_text_is_learned_from_or_refused(texts: list[str]) -> None:
     if any(token not in ENGLISH_STOP_WORDS for text in texts for token in tokenize(text)):
         assert set(model.fit(texts, labels).predict(texts)) <= {0, 1}
     else:
-        with pytest.raises(ValueError, match="no word is left"):
+        with pytest.raises(ValueError, match="no words are left"):
             model.fit(texts, labels)
 
 
@@ -290,17 +290,17 @@ def test_too_few_iterations_are_warned_of() -> None:
         ({"C": 0}, "C must be a number > 0, but got 0"),
         ({"C": np.nan}, "C must be a number"),
         ({"C": "1"}, "C must be a number"),
-        ({"bias": np.inf}, "bias must be a number"),
-        ({"bias": np.nan}, "bias must be a number"),
-        ({"bias": None}, "bias must be a number, 0 or less for none, but got None"),
-        ({"bias": True}, "bias must be a number"),
+        ({"bias": np.inf}, "bias must be a finite number"),
+        ({"bias": np.nan}, "bias must be a finite number"),
+        ({"bias": None}, "bias must be a finite number, but got None"),
+        ({"bias": True}, "bias must be a finite number"),
         ({"penalty": "l3"}, "penalty must be one of 'l2', 'l1', but got 'l3'"),
         ({"loss": "log"}, "loss must be one of 'squared_hinge', 'hinge'"),
         ({"penalty": "l1", "loss": "hinge"}, 'penalty="l1" needs loss="squared_hinge"'),
         ({"weighting": "count"}, "weighting must be one of 'tfidf', 'binary'"),
         ({"min_count": 0}, "min_count must be a whole number ≥ 1"),
         ({"min_count": 1.5}, "min_count must be a whole number"),
-        ({"min_count": 1000}, "no word is left of 90 texts"),
+        ({"min_count": 1000}, "no words are left in 90 texts"),
         ({"remove_stop_words": "english"}, "remove_stop_words must be True or False"),
         ({"balance": 1}, "balance must be True or False"),
         ({"tol": 0}, "tol must be a number > 0"),
@@ -317,19 +317,19 @@ def test_wrong_settings_are_named_when_it_is_fitted(chosen: dict[str, Any], mess
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        ("one text", [1], "a list of texts is needed"),
-        (None, [1, 2], "a list of texts is needed, but got None"),
-        (3, [1, 2], "a list of texts is needed, but got 3"),
+        ("one text", [1], "texts must be a list of strings"),
+        (None, [1, 2], "texts must be a list of strings, but got None"),
+        (3, [1, 2], "texts must be a list of strings, but got 3"),
         (["a", None], [1, 2], "every text must be a string, but text 1 is None"),
         (["a", np.nan], [1, 2], "every text must be a string, but text 1 is nan"),
         ([b"a", b"b"], [1, 2], "every text must be a string"),
-        (np.zeros((2, 2)), [1, 2], "texts must be a single column"),
+        (np.zeros((2, 2)), [1, 2], "texts must have one dimension"),
         ([], [], "at least one text is needed"),
-        (["spoon", "fork"], [1], "2 texts need as many labels"),
+        (["spoon", "fork"], [1], "every text needs a label, but got 2 texts"),
         (["spoon", "fork"], [1, np.nan], "labels must be finite"),
         (["spoon", "fork"], [0.5, 1.5], "Unknown label type"),
-        (["spoon", "fork"], [3, 3], "two classes at least, but are all of [3]"),
-        (["the", "of", ". ."], [1, 2, 3], "no word is left of 3 texts"),
+        (["spoon", "fork"], [3, 3], "labels must have at least two classes, but all are [3]"),
+        (["the", "of", ". ."], [1, 2, 3], "no words are left in 3 texts"),
     ],
 )
 def test_wrong_data_are_named(X: Any, y: Any, message: str) -> None:
@@ -341,7 +341,7 @@ def test_wrong_data_are_named(X: Any, y: Any, message: str) -> None:
 def test_it_must_be_fitted_and_given_texts(method: str, fitted: UnigramSVM) -> None:
     with pytest.raises(NotFittedError):
         getattr(UnigramSVM(), method)(["a"])
-    with pytest.raises(ValueError, match="a list of texts is needed"):
+    with pytest.raises(ValueError, match="texts must be a list of strings"):
         getattr(fitted, method)("a")
     with pytest.raises(ValueError, match="every text must be a string"):
         getattr(fitted, method)([1])

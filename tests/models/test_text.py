@@ -132,11 +132,14 @@ def test_a_list_a_column_or_an_array_are_texts(X: Any) -> None:
         (["a", b"b"], "text 1 is b'b'"),
         ([1.5], "text 0 is 1.5"),
         (pd.Series(["a", np.nan]), "text 1 is nan"),
-        (np.array([["a"], ["b"]]), r"single column, but got the shape \(2, 1\)"),
-        (pd.DataFrame({"text": ["a", "b"]}), r"single column, but got the shape \(2, 1\)"),
-        (np.array("a"), "single column"),
-        (None, "a list of texts is needed, but got None"),
-        (3, "a list of texts is needed, but got 3"),
+        (np.array([["a"], ["b"]]), r"texts must have one dimension, but got the shape \(2, 1\)"),
+        (
+            pd.DataFrame({"text": ["a", "b"]}),
+            r"texts must have one dimension, but got the shape \(2, 1\)",
+        ),
+        (np.array("a"), "texts must have one dimension"),
+        (None, "texts must be a list of strings, but got None"),
+        (3, "texts must be a list of strings, but got 3"),
     ],
 )
 def test_other_things_are_no_texts(X: Any, why: str) -> None:
@@ -192,12 +195,12 @@ def test_without_texts_there_is_nothing() -> None:
 
 
 def test_texts_that_are_not_tokenized_are_no_words() -> None:
-    with pytest.raises(ValueError, match="must be a list of tokens, but there is 'bad': tokenize"):
+    with pytest.raises(ValueError, match="must be a list of tokens, but got 'bad': tokenize"):
         Vocabulary.of([["not", "bad"], "bad"])  # type: ignore[list-item]
 
 
 def test_a_word_is_there_once() -> None:
-    with pytest.raises(ValueError, match="must be there once, but 'b' is there again"):
+    with pytest.raises(ValueError, match="must be distinct, but 'b' is given twice"):
         Vocabulary(("a", "b", "c", "b"))
 
 

@@ -12,7 +12,7 @@ import tradewind as tw
 from tests.models.reviews import OTHERS, reviews, small, vectors
 from tradewind.models import TextCNN
 from tradewind.models.textcnn import estimator
-from tradewind.models.textcnn.training import Fold
+from tradewind.models.textcnn.training import NetworkData
 
 
 @pytest.fixture(scope="module")
@@ -131,14 +131,14 @@ def test_all_texts_are_used_where_none_are_to_stop_on() -> None:
     assert model.best_epoch_ == model.n_iter_ == 4
 
 
-def seen_folds(monkeypatch: pytest.MonkeyPatch, model: TextCNN, y: Any) -> list[Fold]:
+def seen_folds(monkeypatch: pytest.MonkeyPatch, model: TextCNN, y: Any) -> list[NetworkData]:
     """What `fit` gives to the training."""
-    seen: list[Fold] = []
+    seen: list[NetworkData] = []
     real = estimator.train
 
-    def spy(network: Any, plan: Any, texts: Any, labels: Any, folds: Any) -> Any:
+    def spy(network: Any, settings: Any, texts: Any, labels: Any, folds: Any) -> Any:
         seen.extend(folds)
-        return real(network, plan, texts, labels, folds)
+        return real(network, settings, texts, labels, folds)
 
     monkeypatch.setattr(estimator, "train", spy)
     model.fit([f"w{i}" for i in range(len(y))], y)
@@ -190,7 +190,9 @@ def test_classes_of_a_single_text_are_no_trouble() -> None:
 def test_where_no_text_is_left_to_stop_on_that_is_said(y: Any, fraction: float) -> None:
     texts = [f"w{i}" for i in range(len(y))]
     model = small(max_epochs=2, validation_fraction=fraction)
-    with pytest.warns(UserWarning, match=f"validation_fraction={fraction} .* is none") as said:
+    with pytest.warns(
+        UserWarning, match=f"validation_fraction={fraction} .* is less than one text"
+    ) as said:
         model.fit(texts, y)
     assert len(said) == 1
     assert [epoch["valid_loss"] for epoch in model.history_] == [None, None]
@@ -215,7 +217,7 @@ def test_what_lies_beyond_s_is_not_there() -> None:
         assert ("d2" in params) == (params["hidden"] > 0)
         model = TextCNN().set_params(**params)
         assert len(model.filter_sizes) == len(model.filters) == s
-        model._plan()  # all of it is allowed
+        model._settings()  # all of it is allowed
     assert len(seen) == 10
 
 
@@ -251,8 +253,8 @@ def test_filter_sizes_can_be_set_by_the_names_of_the_thesis() -> None:
         ({"k999999999": 3, "f0": 2}, "1 filter sizes need k0"),
         ({"k999999999": 3, "k0": 1, "f0": 2}, "Invalid parameter 'k999999999'"),
         ({"k" + 5000 * "9": 3}, "Invalid parameter 'k999"),
-        ({"k0": 3, "f0": 2, "filter_sizes": (1,)}, "by k0, f0 or by filter_sizes, but got both"),
-        ({"s": 1, "filters": 9, "filter_sizes": (1,)}, "by filter_sizes and filters, but got both"),
+        ({"k0": 3, "f0": 2, "filter_sizes": (1,)}, "by k0, f0 or by filter_sizes, but not by both"),
+        ({"s": 1, "filters": 9, "filter_sizes": (1,)}, "by filter_sizes and filters, but not"),
         ({"s": 2, "k0": 3, "f0": 10, "k1": 1}, "need f1"),
         ({"f0": 5}, "need k0"),
         ({"s": 0}, "s must be"),

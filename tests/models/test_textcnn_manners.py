@@ -246,11 +246,11 @@ def test_settings_that_cannot_be_say_so(setting: str, value: Any) -> None:
     ("X", "y", "message"),
     [
         ([], [], "at least one text"),
-        ("one text", [1], "list of texts"),
+        ("one text", [1], "texts must be a list of strings"),
         (["a", 3], [0, 1], "text 1 is 3"),
         (["a", None], [0, 1], "text 1 is None"),
-        (["a", "b"], [0], "as many labels"),
-        (["a", "b"], [[0], [1]], "as many labels"),
+        (["a", "b"], [0], "every text needs a label"),
+        (["a", "b"], [[0], [1]], "every text needs a label"),
         (["a", "b"], [1, 1], "two classes"),
         (["a", "b"], [0.5, 1.7], "continuous"),
         (["a", "b"], [0.0, float("nan")], "NaN|nan"),
@@ -270,8 +270,8 @@ def test_data_that_cannot_be_say_so(X: Any, y: Any, message: str) -> None:
         ([], "at least one fold"),
         ([([0, 1, 99], [2])], "rows must be from 0"),
         ([([0, 1, -1], [2])], "rows must be from 0"),
-        ([([], [2])], "needs rows"),
-        ([([0.5, 1.0], [2])], "needs rows"),
+        ([([], [2])], "a fold needs training rows"),
+        ([([0.5, 1.0], [2])], "a fold needs training rows"),
         ([([0, 2, 4], [1])], "two classes"),
         (5, "folds must be"),
         ([[1, 2, 3]], "folds must be"),
@@ -286,7 +286,7 @@ def test_folds_that_cannot_be_say_so(folds: Any, message: str) -> None:
 
 def test_validation_that_cannot_be_says_so() -> None:
     texts, labels = reviews(20)
-    with pytest.raises(ValueError, match="'odd', which training has not"):
+    with pytest.raises(ValueError, match="'odd', which the training labels do not have"):
         small().fit(texts, labels, validation=(["a"], ["odd"]))
     with pytest.raises(ValueError, match="at least one text"):
         small().fit(texts, labels, validation=([], []))

@@ -16,11 +16,11 @@ from tradewind.models.text import Vocabulary
 from tradewind.models.textcnn import training
 from tradewind.models.textcnn.model import Network, Texts
 from tradewind.models.textcnn.optimizers import DECAY, EPSILON, RATES, adadelta
-from tradewind.models.textcnn.training import Epoch, Fold, Plan, Trained, batches, train
+from tradewind.models.textcnn.training import Epoch, NetworkData, Settings, Trained, batches, train
 
 WORDS = tuple("abcdefghijklmnop")
 NETWORK = Network("multichannel", 6, ((2, 3), (1, 4)), "tanh", True, 0, 1)
-PLAN = Plan("adadelta", 1.0, 4, 5, None, None, seed=3, device="cpu")
+SETTINGS = Settings("adadelta", 1.0, 4, 5, None, None, seed=3, device="cpu")
 
 
 def data(n: int = 30, seed: int = 0) -> tuple[Texts, NDArray[np.intp], NDArray[np.float32]]:
@@ -33,9 +33,9 @@ def data(n: int = 30, seed: int = 0) -> tuple[Texts, NDArray[np.intp], NDArray[n
     return Texts.of(texts, Vocabulary(WORDS), NETWORK.blanks), labels, table
 
 
-def fold(rows: Any, table: Any, valid: Any = (), weights: Any = (1.0, 1.0)) -> Fold:
+def fold(rows: Any, table: Any, valid: Any = (), weights: Any = (1.0, 1.0)) -> NetworkData:
     empty = np.array(valid, dtype=np.intp)
-    return Fold(np.asarray(rows), empty, np.array(weights, dtype=np.float32), table)
+    return NetworkData(np.asarray(rows), empty, np.array(weights, dtype=np.float32), table)
 
 
 class Plain(nn.Module):
@@ -69,18 +69,18 @@ class Plain(nn.Module):
 @pytest.mark.parametrize("optimizer", ["adadelta", "adam"])
 def test_training_is_that_of_a_plain_loop(optimizer: Any) -> None:
     texts, labels, table = data()
-    plan = replace(PLAN, optimizer=optimizer, rate=RATES[optimizer], l2_max=0.5)
-    ((ours,), _) = train(NETWORK, plan, texts, labels, [fold(range(30), table)])
+    settings = replace(SETTINGS, optimizer=optimizer, rate=RATES[optimizer], l2_max=0.5)
+    ((ours,), _) = train(NETWORK, settings, texts, labels, [fold(range(30), table)])
 
-    plain = Plain(table, NETWORK.initial(torch.Generator().manual_seed(plan.seed)))
+    plain = Plain(table, NETWORK.initial(torch.Generator().manual_seed(settings.seed)))
     kind = {
         "adadelta": lambda p: torch.optim.Adadelta(p, lr=1.0, rho=DECAY, eps=EPSILON),
         "adam": lambda p: torch.optim.Adam(p, lr=1e-3),
     }[optimizer](plain.parameters())
     losses = []
-    for epoch in range(1, plan.max_epochs + 1):
+    for epoch in range(1, settings.max_epochs + 1):
         of_epoch = []
-        for rows in batches(30, plan.batch_size, plan.seed, epoch):
+        for rows in batches(30, settings.batch_size, settings.seed, epoch):
             kind.zero_grad()
             outputs = []
             for row in rows:
@@ -144,16 +144,18 @@ def test_a_fold_learns_in_a_stack_what_it_learns_alone(
     other = table * np.float32(0.5)
     network = replace(NETWORK, channels=channels, hidden=4, dropout=dropout)
     rate = RATES[optimizer]
-    plan = replace(PLAN, optimizer=optimizer, rate=rate, max_epochs=8, patience=2, l2_max=3.0)
+    settings = replace(
+        SETTINGS, optimizer=optimizer, rate=rate, max_epochs=8, patience=2, l2_max=3.0
+    )
     rows = np.arange(60)
     folds = [
         fold(rows[:40], table, rows[40:50]),
         fold(rows[20:], table, rows[:13], weights=(0.7, 1.4)),
         fold(rows[10:50], other, rows[50:]),
     ]
-    together, _ = train(network, plan, texts, labels, folds)
+    together, _ = train(network, settings, texts, labels, folds)
     for one, alone in zip(together, folds, strict=True):
-        ((single,), _) = train(network, plan, texts, labels, [alone])
+        ((single,), _) = train(network, settings, texts, labels, [alone])
         assert one.best_epoch == single.best_epoch
         assert_same_history(one, single)
         for name, weights in single.weights.items():
@@ -174,10 +176,10 @@ def test_folds_of_a_stack_may_stop_on_more_or_fewer_rows(sizes: tuple[int, ...])
     texts, labels, table = data(60)
     rows = np.random.default_rng(0).permutation(60)
     folds = [fold(rows[:40], table, rows[60 - size :]) for size in sizes]
-    plan = replace(PLAN, max_epochs=12, patience=2)
-    together, _ = train(NETWORK, plan, texts, labels, folds)
+    settings = replace(SETTINGS, max_epochs=12, patience=2)
+    together, _ = train(NETWORK, settings, texts, labels, folds)
     for one, alone in zip(together, folds, strict=True):
-        ((single,), _) = train(NETWORK, plan, texts, labels, [alone])
+        ((single,), _) = train(NETWORK, settings, texts, labels, [alone])
         assert one.best_epoch == single.best_epoch
         assert_same_history(one, single)
         n = len(alone.valid)
@@ -191,17 +193,17 @@ def test_a_fold_that_stops_first_takes_what_is_its_own_with_it() -> None:
     rows = np.arange(60)
     against = labels.copy()
     against[40:50] = 1 - labels[40:50]  # the first fold stops on these, soon
-    plan = replace(PLAN, max_epochs=25, patience=2)
+    settings = replace(SETTINGS, max_epochs=25, patience=2)
     network = replace(NETWORK, channels="multichannel")
     folds = [
         fold(rows[:40], table, rows[40:50], weights=(3.0, 0.1)),
         fold(rows[:40], table * np.float32(0.3), rows[50:], weights=(0.5, 2.0)),
         fold(rows[:40], table * np.float32(2.0), rows[50:], weights=(1.5, 0.7)),
     ]
-    together, _ = train(network, plan, texts, against, folds)
+    together, _ = train(network, settings, texts, against, folds)
     assert len(together[0].history) < max(len(one.history) for one in together)
     for one, alone in zip(together, folds, strict=True):
-        ((single,), _) = train(network, plan, texts, against, [alone])
+        ((single,), _) = train(network, settings, texts, against, [alone])
         assert_same_history(one, single)
         np.testing.assert_allclose(one.weights["output"], single.weights["output"], atol=1e-5)
         np.testing.assert_allclose(one.table, single.table, atol=1e-5)
@@ -215,20 +217,20 @@ def test_a_recorded_step_has_room_for_all_words(
     texts, labels, table = data(60)
     rows = np.arange(60)
     folds = [fold(rows[:40], table, rows[40:50]), fold(rows[20:], table, rows[:13])]
-    plan = replace(PLAN, max_epochs=8, patience=2)
+    settings = replace(SETTINGS, max_epochs=8, patience=2)
     network = replace(NETWORK, dropout=(0.2, 0.3, 0.0))
-    expected, _ = train(network, plan, texts, labels, folds)
+    expected, _ = train(network, settings, texts, labels, folds)
     recorded: list[int] = []
 
     def record(step: Any, generator: Any) -> Any:
         recorded.append(1)
         return step
 
-    monkeypatch.setattr(training._Stack, "recorded", True)
+    monkeypatch.setattr(training._Stack, "is_recorded", True)
     monkeypatch.setattr(training, "_record", record)
     if tight:  # larger batches then go without the recording
-        monkeypatch.setattr(training, "_room", lambda words: int(np.median(words)))
-    found, _ = train(network, plan, texts, labels, folds)
+        monkeypatch.setattr(training, "_recorded_slots", lambda words: int(np.median(words)))
+    found, _ = train(network, settings, texts, labels, folds)
     assert recorded
     for ours, theirs in zip(found, expected, strict=True):
         assert ours.best_epoch == theirs.best_epoch
@@ -239,8 +241,8 @@ def test_a_recorded_step_has_room_for_all_words(
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000])
 def test_there_is_more_room_than_needed_but_not_for_the_extraordinary(n: int) -> None:
     usual = np.full(20, n)
-    assert n < training._room(usual) <= n + 2 * 64
-    assert training._room(np.append(usual, 100 * n)) <= 1.5 * n + 2 * 64
+    assert n < training._recorded_slots(usual) <= n + 2 * 64
+    assert training._recorded_slots(np.append(usual, 100 * n)) <= 1.5 * n + 2 * 64
 
 
 def test_padding_stays_zero_and_words_never_seen_stay_put() -> None:
@@ -248,8 +250,8 @@ def test_padding_stays_zero_and_words_never_seen_stay_put() -> None:
     last = len(WORDS)  # "p"
     rows = [r for r in range(30) if last not in texts.words(np.array([r]))]
     for optimizer in ("adadelta", "adam"):
-        plan = replace(PLAN, optimizer=optimizer)
-        ((one,), _) = train(NETWORK, plan, texts, labels, [fold(rows, table)])
+        settings = replace(SETTINGS, optimizer=optimizer)
+        ((one,), _) = train(NETWORK, settings, texts, labels, [fold(rows, table)])
         assert one.table is not None
         assert not one.table[0].any()
         np.testing.assert_array_equal(one.table[last], table[last])
@@ -258,30 +260,32 @@ def test_padding_stays_zero_and_words_never_seen_stay_put() -> None:
 
 def test_the_best_epoch_is_kept_and_patience_counts_from_it() -> None:
     texts, labels, table = data(40)
-    plan = replace(PLAN, max_epochs=60, patience=3)
+    settings = replace(SETTINGS, max_epochs=60, patience=3)
     upside_down = labels.copy()
     upside_down[30:] = 1 - labels[30:]  # the more is learned, the worse this gets
     stopping = fold(range(30), table, range(30, 40))
-    ((one,), _) = train(NETWORK, plan, texts, upside_down, [stopping])
+    ((one,), _) = train(NETWORK, settings, texts, upside_down, [stopping])
     losses = [epoch.valid_loss for epoch in one.history]
     assert one.best_epoch == int(np.argmin(losses)) + 1  # type: ignore[arg-type]
     assert len(one.history) == one.best_epoch + 3
-    short = replace(plan, max_epochs=one.best_epoch, patience=None)
+    short = replace(settings, max_epochs=one.best_epoch, patience=None)
     ((until,), _) = train(NETWORK, short, texts, upside_down, [stopping])
     np.testing.assert_array_equal(one.weights["output"], until.weights["output"])
 
 
 def test_without_validation_the_last_epoch_is_kept() -> None:
     texts, labels, table = data()
-    ((one,), _) = train(NETWORK, replace(PLAN, patience=1), texts, labels, [fold(range(30), table)])
-    assert one.best_epoch == len(one.history) == PLAN.max_epochs
+    ((one,), _) = train(
+        NETWORK, replace(SETTINGS, patience=1), texts, labels, [fold(range(30), table)]
+    )
+    assert one.best_epoch == len(one.history) == SETTINGS.max_epochs
     assert one.history[0].valid_loss is None
 
 
 def test_a_loss_that_is_not_a_number_is_never_the_best() -> None:
     one = Trained()
     nan = float("nan")
-    better = [one.improved(Epoch(0.0, loss, 0.5)) for loss in (nan, nan, 0.7, nan, 0.6, nan)]
+    better = [one.add(Epoch(0.0, loss, 0.5)) for loss in (nan, nan, 0.7, nan, 0.6, nan)]
     assert better == [True, False, True, False, True, False]  # something must be kept at first
     assert one.best_epoch == 5
 
@@ -301,7 +305,7 @@ def test_heavier_classes_pull_harder() -> None:
     accuracy = []
     for weights in ((1.0, 0.0), (0.0, 1.0)):
         folds = [fold(range(30), table, range(30), weights)]
-        ((one,), _) = train(NETWORK, replace(PLAN, max_epochs=120), texts, labels, folds)
+        ((one,), _) = train(NETWORK, replace(SETTINGS, max_epochs=120), texts, labels, folds)
         accuracy.append(one.history[-1].valid_accuracy)
     assert accuracy == pytest.approx([1 - labels.mean(), labels.mean()])
 
@@ -309,7 +313,9 @@ def test_heavier_classes_pull_harder() -> None:
 def test_training_leaves_the_global_state_of_torch_alone() -> None:
     texts, labels, table = data()
     before = torch.get_rng_state(), torch.get_float32_matmul_precision()
-    train(replace(NETWORK, dropout=(0.5, 0.5, 0.5)), PLAN, texts, labels, [fold(range(30), table)])
+    train(
+        replace(NETWORK, dropout=(0.5, 0.5, 0.5)), SETTINGS, texts, labels, [fold(range(30), table)]
+    )
     assert torch.equal(torch.get_rng_state(), before[0])
     assert torch.get_float32_matmul_precision() == before[1]
 
@@ -317,7 +323,7 @@ def test_training_leaves_the_global_state_of_torch_alone() -> None:
 def test_a_stack_that_does_not_fit_is_trained_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, labels, table = data()
     folds = [fold(range(20), table), fold(range(5, 25), table), fold(range(10, 30), table)]
-    expected, _ = train(NETWORK, PLAN, texts, labels, folds)
+    expected, _ = train(NETWORK, SETTINGS, texts, labels, folds)
     real, sizes = training._Stack, []
 
     def small(*args: Any) -> Any:
@@ -327,7 +333,7 @@ def test_a_stack_that_does_not_fit_is_trained_in_halves(monkeypatch: pytest.Monk
         return real(*args)
 
     monkeypatch.setattr(training, "_Stack", small)
-    halved, _ = train(NETWORK, PLAN, texts, labels, folds)
+    halved, _ = train(NETWORK, SETTINGS, texts, labels, folds)
     assert sizes == [3, 1, 2, 1, 1]
     for ours, theirs in zip(halved, expected, strict=True):
         np.testing.assert_allclose(ours.weights["output"], theirs.weights["output"], atol=1e-6)

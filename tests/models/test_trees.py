@@ -349,7 +349,10 @@ def test_it_must_be_fitted(method: str) -> None:
         ({"feature_fraction": 0}, "feature_fraction must be a number in (0, 1]"),
         ({"feature_fraction": 1.5}, "feature_fraction must be a number in (0, 1], but got 1.5"),
         ({"bagging_fraction": "half"}, "bagging_fraction must be a number in (0, 1]"),
-        ({"bagging_fraction": 0.02}, "must leave a candidate, but 0.02 of 40 leaves none"),
+        (
+            {"bagging_fraction": 0.02},
+            "must leave at least one candidate, but 0.02 of 40 leaves none",
+        ),
         ({"patience": 0}, "patience must be a whole number ≥ 1"),
         ({"n_jobs": 0}, "n_jobs must be a whole number from 1"),
         ({"n_jobs": 100_000}, "n_jobs must be a whole number from 1 to 1024"),
@@ -367,15 +370,15 @@ X4 = np.arange(8.0).reshape(4, 2)
 @pytest.mark.parametrize(
     ("X", "y", "qid", "message"),
     [
-        (X4, [0, 1, 0, 1], [1, 2, 1, 2], "candidates of a query must stand together"),
+        (X4, [0, 1, 0, 1], [1, 2, 1, 2], "candidates of a query must be next to each other"),
         (X4, [0, -1, 0, 1], [1, 1, 2, 2], "whole numbers from 0 to 30, but got -1"),
         (X4, [0, 31, 0, 1], [1, 1, 2, 2], "whole numbers from 0 to 30, but got 31"),
         (X4, [0, 0.5, 0, 1], [1, 1, 2, 2], "whole numbers from 0 to 30, but got 0.5"),
         (X4, [0, np.nan, 0, 1], [1, 1, 2, 2], "whole numbers from 0 to 30, but got nan"),
         (X4, list("abcd"), [1, 1, 2, 2], "whole numbers from 0 to 30, but got a"),
-        (X4, [0, 1], [1, 1, 2, 2], "4 candidates need a relevance each, but got (2,)"),
-        (X4, [0, 1, 0, 1], [1, 1], "4 candidates need a query id each, but got (2,)"),
-        (X4, [0, 1, 0, 1], [1, 1, 2, np.nan], "qid must have no NaN"),
+        (X4, [0, 1], [1, 1, 2, 2], "a relevance for each of 4 candidates, but got (2,)"),
+        (X4, [0, 1, 0, 1], [1, 1], "a query for each of 4 candidates, but got the shape (2,)"),
+        (X4, [0, 1, 0, 1], [1, 1, 2, np.nan], "qid must not be NaN"),
         (X4, [0, 1, 0, 1], [1, 1, None, None], "qid must be all strings or all numbers"),
         (X4, [0, 1, 0, 1], pd.Series([1, 1, "a", "a"]), "qid must be all strings or all numbers"),
         (X4, [0, 0, 0, 0], [1, 1, 2, 2], "there is nothing to learn"),
@@ -392,7 +395,7 @@ def test_wrong_data_are_named(X: Any, y: Any, qid: Any, message: str) -> None:
 
 def test_a_query_may_not_be_larger_than_lightgbm_takes() -> None:
     X, y = np.zeros((10_001, 1)), np.arange(10_001) % 2
-    with pytest.raises(ValueError, match="may have 10000 candidates, but one has 10001"):
+    with pytest.raises(ValueError, match="may have up to 10000 candidates, but one has 10001"):
         TreeRanker().fit(X, y, np.zeros(10_001))
 
 
@@ -402,9 +405,9 @@ def test_other_features_than_those_of_fit_are_refused(fitted: TreeRanker) -> Non
         fitted.predict(X[:, :4])
     with pytest.raises(ValueError, match="validation must have 5 features, but has 4"):
         small().fit(X, y, qid, validation=(X[:, :4], y, qid))
-    with pytest.raises(ValueError, match="must stand together"):
+    with pytest.raises(ValueError, match="must be next to each other"):
         small().fit(X, y, qid, validation=(X, y, qid[::-1] % 2))
-    with pytest.raises(ValueError, match="a query id each"):
+    with pytest.raises(ValueError, match="a query for each of 400"):
         fitted.ranks(X, qid[:3])
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tradewind as tw
-from tests.histories import finished, history, proposed, record
+from tests.histories import finished, history, proposed, state_of
+from tradewind.engine.propose import Proposer
 from tradewind.log.events import (
     Abandoned,
     Claimed,
@@ -20,8 +21,10 @@ from tradewind.log.events import (
     Requeued,
     Started,
 )
-from tradewind.log.state import Record
-from tradewind.optimizer.history import History, proposal_rng, trial_seed
+from tradewind.log.state import StudyState
+from tradewind.optimizer.history import History
+from tradewind.optimizer.strategies.staged import trained_with
+from tradewind.seeds import proposal_rng, trial_seed
 from tradewind.types import Origin, Outcome
 
 # ---- trials -> arrays ----
@@ -61,8 +64,8 @@ def test_waiting_trials_are_pending_and_given_up_ones_teach_nothing() -> None:
 
 
 def test_the_cost_to_stay_within_is_part_of_what_is_known() -> None:
-    assert record().history(0, max_cost=3.0).max_cost == 3.0
-    assert record().history(0).max_cost is None
+    assert Proposer(state_of()).history(0, max_cost=3.0).max_cost == 3.0
+    assert Proposer(state_of()).history(0).max_cost is None
 
 
 def test_the_order_in_which_trials_finish_leaves_no_trace() -> None:
@@ -82,7 +85,7 @@ def test_a_loss_changes_its_sign_and_nothing_else_does() -> None:
     assert down.quality.tolist() == [-0.25]
     assert down.cost.tolist() == up.cost.tolist() == [3.0]
     assert down.noise.tolist() == up.noise.tolist()
-    assert record(*events, maximize=False).trials[0].value == 0.25
+    assert state_of(*events, maximize=False).trials[0].value == 0.25
 
 
 def test_an_unknown_cost_is_not_a_number() -> None:
@@ -228,14 +231,15 @@ def test_the_history_of_one_size_has_the_trials_of_that_size_alone() -> None:
     def sized(number: int, size: float) -> Event:
         return Proposed(number, {"x": float(number)}, Origin.DESIGN, 0, train_size=size)
 
-    made = Record(tw.Space({"x": tw.Float(0, 10)}), seed=0, maximize=True)
+    state = StudyState(tw.Space({"x": tw.Float(0, 10)}), seed=0, maximize=True)
     sizes = [0.3, 1.0, 0.3, 1.0, 0.3, 1.0, 0.3]
-    made.apply([Claimed(n) for n in range(7)] + [sized(n, s) for n, s in enumerate(sizes)])
-    made.apply([finished(0, 0.5), finished(1, 0.6), Failed(2, "no"), Abandoned(3, "no")])
-    small = made.history(9).trained_with(0.3)
+    state.apply([Claimed(n) for n in range(7)] + [sized(n, s) for n, s in enumerate(sizes)])
+    state.apply([finished(0, 0.5), finished(1, 0.6), Failed(2, "no"), Abandoned(3, "no")])
+    seen = Proposer(state).history(9)
+    small = trained_with(seen, 0.3)
     assert [len(g) for g in (small.X, small.failed, small.pending, small.ignored)] == [1, 1, 2, 0]
     np.testing.assert_array_equal(small.quality, [0.5])
-    large = made.history(9).trained_with(1.0)
+    large = trained_with(seen, 1.0)
     assert [len(g) for g in (large.X, large.failed, large.pending, large.ignored)] == [1, 0, 1, 1]
     assert (large.sizes.finished == 1.0).all()
-    assert not len(made.history(9).trained_with(0.5).X)
+    assert not len(trained_with(seen, 0.5).X)

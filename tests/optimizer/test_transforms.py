@@ -10,13 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from tradewind.optimizer.transforms import (
-    Clip,
-    Identity,
-    LogError,
-    Standardize,
-    log_ratio,
-)
+from tradewind.goals.goal import log_ratio
+from tradewind.optimizer.log_error import LogError
+from tradewind.optimizer.transforms import Clip, Identity, Standardize
 from tradewind.types import Normal
 
 sizes = st.sampled_from([1e-300, 1e-150, 1e-9, 1.0, 1e9, 1e150, 1e300])

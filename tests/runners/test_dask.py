@@ -114,7 +114,7 @@ def test_a_trial_is_lost_where_nobody_could_take_it_over(opened: Open, tmp_path:
     workers = opened(endless(tmp_path / "pids"))
     for number in range(WORKERS):
         workers.submit(trial(number))
-    eventually(lambda: workers.wait(0.1) == [] and len(workers._where) == WORKERS)
+    eventually(lambda: workers.wait(0.1) == [] and len(workers._worker_of) == WORKERS)
     for pid in dask_client().run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)
     assert {type(d.result) for d in all_of(workers, WORKERS)} == {Lost}

@@ -175,7 +175,7 @@ def test_a_result_that_is_there_already_is_not_stopped(opened: Open, tmp_path: P
     assert task is not None
     eventually(lambda: workers.wait(0.05) or task.begun)
     (tmp_path / "go").touch()
-    eventually(lambda: child.pending)
+    eventually(lambda: child.has_message)
     workers.stop([0], "too late")
     (done,) = all_of(workers, 1)
     assert isinstance(done.result, Outcome)

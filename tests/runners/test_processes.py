@@ -225,19 +225,67 @@ def test_workers_that_keep_dying_are_not_started_for_ever(opened: Open, tmp_path
 # ---- the worker ----
 
 
-@pytest.mark.parametrize("used", [True, False])
-def test_the_package_is_loaded_for_objectives_that_use_it_before_their_trials(
-    opened: Open, used: bool
-) -> None:
-    def loaded(run: Run) -> float:
-        return float("tradewind.study.study" in sys.modules)
+def test_a_worker_loads_no_more_than_numpy_by_itself(opened: Open) -> None:
+    heavy = ("scipy", "pandas", "sklearn", "joblib", "psutil", "distributed", "ray", "torch")
+    ours = ("models", "optimizer", "goals", "log", "engine", "study", "sklearn")
+    names = (*heavy, *(f"tradewind.{room}" for room in ours))
+    workers = opened(folds(lambda run: [float(name in sys.modules) for name in names]))
+    result = the_one(workers).result
+    assert isinstance(result, Outcome)
+    assert dict(zip(names, result.folds, strict=True)) == dict.fromkeys(names, 0.0)
 
-    def using(run: Run) -> float:
+
+def naming_it_globally() -> Objective:
+    def objective(run: Run) -> float:
+        before = float("tradewind.space.space" in sys.modules)
         assert tradewind.Space({"x": tradewind.Float(0, 1)}) is not None
-        return loaded(run)
+        return before
 
-    before = (lambda run: loaded(run) + 0 * using(run)) if used else loaded
-    assert value_of(opened(before)) == float(used)
+    return objective
+
+
+def naming_it_in_a_closure() -> Objective:
+    import tradewind as tw
+
+    def objective(run: Run) -> float:
+        before = float("tradewind.space.space" in sys.modules)
+        assert (lambda: tw.Space({"x": tw.Float(0, 1)}))() is not None
+        return before
+
+    return objective
+
+
+def naming_a_module_of_it() -> Objective:
+    def objective(run: Run) -> float:
+        before = float("tradewind.models.text" in sys.modules)
+        assert tradewind.models.tokenize("a word")
+        return before
+
+    return objective
+
+
+@pytest.mark.parametrize(
+    "make", [naming_it_globally, naming_it_in_a_closure, naming_a_module_of_it]
+)
+def test_what_an_objective_uses_of_the_package_is_loaded_before_its_first_trial(
+    opened: Open, make: Callable[[], Objective]
+) -> None:
+    assert value_of(opened(make())) == 1.0
+
+
+def test_a_function_of_a_module_finds_the_package_loaded(
+    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "objectives.py").write_text(
+        "import sys\n"
+        "import tradewind as tw\n"
+        "def objective(run):\n"
+        "    before = float('tradewind.space.space' in sys.modules)\n"
+        "    assert tw.Space({'x': tw.Float(0, 1)}) is not None\n"
+        "    return before\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert value_of(opened(importlib.import_module("objectives").objective)) == 1.0
 
 
 def test_a_worker_serves_trial_after_trial_in_a_session_of_its_own(opened: Open) -> None:
@@ -336,7 +384,7 @@ def test_a_crash_is_seen_though_a_child_keeps_the_channel_open(
         os._exit(6)
 
     if not told:  # as where the system cannot tell of deaths
-        monkeypatch.setattr(child, "_death", lambda pid: None)
+        monkeypatch.setattr(child, "_open_pidfd", lambda pid: None)
     assert "exit code 6" in failure_of(opened(objective)).error
 
 

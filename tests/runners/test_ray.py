@@ -20,7 +20,7 @@ from tests.runners.test_dask import endless
 from tests.runners.trials import NO_LIMITS, all_of, the_one, trial
 from tradewind.runners import ray as runner_module
 from tradewind.runners.ray import RayRunner, RayWorkers
-from tradewind.runners.ray_resources import needs, options, room
+from tradewind.runners.ray_resources import actor_options, count_fitting, normalize
 from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import Failure, Lost, Stopped, TrialLimits
 from tradewind.types import Outcome
@@ -251,9 +251,9 @@ def test_wrong_arguments_are_refused() -> None:
 
 
 def test_resources_are_named_as_ray_names_them() -> None:
-    needed = needs({"GPU": 0.5, "memory": 1024, "special": 2})
+    needed = normalize({"GPU": 0.5, "memory": 1024, "special": 2})
     assert needed == {"cpu": 1, "gpu": 0.5, "memory": 1024, "special": 2}
-    assert options(needed) == {
+    assert actor_options(needed) == {
         "num_cpus": 1,
         "num_gpus": 0.5,
         "memory": 1024,
@@ -277,4 +277,4 @@ def test_resources_are_named_as_ray_names_them() -> None:
     ],
 )
 def test_a_node_admits_what_fits(needed: dict[str, float], admitted: int) -> None:
-    assert room({"CPU": 8.0, "GPU": 2.0, "memory": 16e9}, needed) == admitted
+    assert count_fitting({"CPU": 8.0, "GPU": 2.0, "memory": 16e9}, needed) == admitted

@@ -13,12 +13,12 @@ from tests.runners.trials import NO_LIMITS, all_of, trial
 from tradewind.runners import processes
 from tradewind.runners.processes import ProcessRunner
 from tradewind.runners.resources import (
-    _gpus,
+    _count_gpus,
     _quota,
-    gpus_there,
+    count_gpus,
+    limit_threads,
     usable_cores,
     visible_devices,
-    with_threads,
 )
 from tradewind.runners.run import Run
 from tradewind.types import Outcome, Usage
@@ -68,7 +68,7 @@ def test_some_cores_are_usable() -> None:
 
 def test_a_smaller_number_of_threads_that_the_user_has_set_is_kept() -> None:
     given = {"OMP_NUM_THREADS": "2,1", "MKL_NUM_THREADS": "16", "NUMEXPR_NUM_THREADS": "many"}
-    threads = with_threads({**given, "HOME": "/home"}, 4)
+    threads = limit_threads({**given, "HOME": "/home"}, 4)
     assert threads.pop("HOME") == "/home"
     assert threads.pop("OMP_NUM_THREADS") == "2,1"
     assert set(threads.values()) == {"4"}
@@ -111,7 +111,7 @@ def test_without_gpus_the_environment_is_left_alone(monkeypatch: pytest.MonkeyPa
 @pytest.mark.filterwarnings("ignore:.* workers share .* core:UserWarning")
 def test_every_worker_sees_one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
-    monkeypatch.setattr(processes, "gpus_there", lambda: 6)
+    monkeypatch.setattr(processes, "count_gpus", lambda: 6)
     done = evaluated(ProcessRunner(gpus=2), seen, 2)
     assert sorted((outcome.value, usage.device) for outcome, usage in done) == [
         (4.0, "cuda:4"),
@@ -124,7 +124,7 @@ def test_workers_spread_over_the_gpus_and_sharing_one_is_warned_of(
 ) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(processes, "usable_cores", lambda: 8)
-    monkeypatch.setattr(processes, "gpus_there", lambda: 4)
+    monkeypatch.setattr(processes, "count_gpus", lambda: 4)
     with pytest.warns(UserWarning, match="3 workers share 2 GPUs"):
         done = evaluated(ProcessRunner(3, gpus=[1, 3], slots_per_gpu=2), seen, 3)
     assert sorted(outcome.value for outcome, _ in done) == [1.0, 1.0, 3.0]
@@ -144,8 +144,8 @@ def test_indices_count_the_devices_that_the_driver_sees(
     listed: str | None, gpus: list[int | str], devices: list[str]
 ) -> None:
     environment = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
-    assert visible_devices(gpus, environment, there=None) == devices
-    assert visible_devices(gpus, environment, there=6) == devices
+    assert visible_devices(gpus, environment, n_gpus=None) == devices
+    assert visible_devices(gpus, environment, n_gpus=6) == devices
 
 
 @pytest.mark.parametrize("listed", ["", "-1", "4", "4,-1,5"])
@@ -159,35 +159,35 @@ def test_a_device_that_the_driver_does_not_see_is_refused(
 
 def test_one_device_by_two_names_is_refused() -> None:
     with pytest.raises(ValueError, match="distinct"):
-        visible_devices([0, "4"], {"CUDA_VISIBLE_DEVICES": "4,5"}, there=6)
+        visible_devices([0, "4"], {"CUDA_VISIBLE_DEVICES": "4,5"}, n_gpus=6)
 
 
 @pytest.mark.parametrize(
-    ("listed", "gpus", "there", "message"),
+    ("listed", "gpus", "n_gpus", "message"),
     [
-        (None, [0], 0, "got 0 and there are none"),
-        (None, [0, 1, 2], 1, "got 1 and there is 1"),
-        (None, [0, 4], 4, "got 4 and there are 4"),
-        ("0,1,2,3", [0, 3], 2, "got 3 and there are 2"),
-        (None, ["GPU-x"], 0, "got GPU-x and there are none"),
-        ("MIG-x", [0], 0, "got MIG-x and there are none"),
+        (None, [0], 0, "got 0 and the machine has no GPUs"),
+        (None, [0, 1, 2], 1, "got 1 and the machine has 1 GPU"),
+        (None, [0, 4], 4, "got 4 and the machine has 4 GPUs"),
+        ("0,1,2,3", [0, 3], 2, "got 3 and the machine has 2 GPUs"),
+        (None, ["GPU-x"], 0, "got GPU-x and the machine has no GPUs"),
+        ("MIG-x", [0], 0, "got MIG-x and the machine has no GPUs"),
     ],
 )
 def test_a_device_that_the_machine_does_not_have_is_refused(
-    listed: str | None, gpus: list[int | str], there: int, message: str
+    listed: str | None, gpus: list[int | str], n_gpus: int, message: str
 ) -> None:
     environment = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
-    with pytest.raises(ValueError, match=f"devices that are there, counted from 0, but {message}"):
-        visible_devices(gpus, environment, there=there)
+    with pytest.raises(ValueError, match=f"devices of this machine, counted from 0, but {message}"):
+        visible_devices(gpus, environment, n_gpus=n_gpus)
 
 
 def test_a_search_on_a_gpu_that_is_not_there_starts_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(processes, "gpus_there", lambda: 0)
+    monkeypatch.setattr(processes, "count_gpus", lambda: 0)
     study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
-    with pytest.raises(ValueError, match="but got 0 and there are none"):
+    with pytest.raises(ValueError, match="but got 0 and the machine has no GPUs"):
         study.optimize(lambda trial: 1.0, n_trials=3, gpus=1)
     assert study.trials == []
 
@@ -214,9 +214,9 @@ def test_the_gpus_of_a_machine_are_counted_where_that_can_be_done(
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    assert _gpus(tmp_path) == gpus
+    assert _count_gpus(tmp_path) == gpus
 
 
 def test_counting_the_gpus_of_this_machine_gives_no_fewer_than_pytorch_sees() -> None:
-    there = gpus_there()
-    assert there is None or there >= torch.cuda.device_count()
+    found = count_gpus()
+    assert found is None or found >= torch.cuda.device_count()

@@ -229,7 +229,7 @@ def test_a_duration_is_a_finite_number_of_seconds(seconds: float) -> None:
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="n_workers must be a whole number ≥ 1, but got 0"):
         SimulatedRunner(0)
-    with pytest.raises(ValueError, match="memory is not simulated"):
+    with pytest.raises(ValueError, match="cannot limit memory"):
         SimulatedRunner().open(costly, TrialLimits(memory=1))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.cluster import KMeans
@@ -22,7 +23,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-import sklearn
 from tests.sklearn.models import Known, X, y
 from tradewind.sklearn import TradeoffSearchCV
 

@@ -101,7 +101,7 @@ def test_searches_of_several_names_share_a_store(tmp_path: Path) -> None:
 def test_another_space_or_seed_needs_another_name(tmp_path: Path) -> None:
     options: dict[str, Any] = {"storage": tmp_path / "runs.db", "n_iter": 2}
     search(Known(), **options).fit(X, y)
-    with pytest.raises(StorageError, match="is another"):
+    with pytest.raises(StorageError, match=r"'quality' is Float.* there and Ordinal.* here"):
         search(Known(), {"quality": [0.1, 0.2]}, **options).fit(X, y)
     with pytest.raises(StorageError, match="its seed is 0 there and 1 here"):
         search(Known(), random_state=1, **options).fit(X, y)

@@ -28,7 +28,7 @@ from tradewind.space import (
     TrainSize,
     at_least,
 )
-from tradewind.space.conditions import key
+from tradewind.space.scales import key
 
 ODD_NAMES = (
     "a.b",

@@ -23,7 +23,8 @@ from tradewind.space import (
     TrainSize,
     at_least,
 )
-from tradewind.space.conditions import conditions
+from tradewind.space.conditions import read_conditions
+from tradewind.space.encoding import within
 from tradewind.space.regions import Region
 
 unit = st.floats(0, 1)
@@ -110,7 +111,7 @@ def test_a_list_of_no_values_is_refused_where_it_is_made() -> None:
 
 def test_a_forbidden_combination_is_named_in_its_errors() -> None:
     with pytest.raises(SpaceError, match="forbid= 'a': a condition needs at least one value"):
-        conditions({"a": []}, what="forbid=")
+        read_conditions({"a": []}, what="forbid=")
 
 
 # ---- when they hold ----
@@ -149,7 +150,7 @@ def regions(draw: st.DrawFn) -> tuple[Any, Region]:
 
 
 def contains(region: Region, u: float) -> bool:
-    return bool(region.contains(np.array([u]))[0])
+    return bool(within(np.array([u]), region.edges)[0])
 
 
 @property_test

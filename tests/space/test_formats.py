@@ -133,7 +133,7 @@ def test_a_parameter_of_ones_own_kind_has_no_form() -> None:
     class Odd(Float):
         pass
 
-    with pytest.raises(SpaceError, match="'x' is a Odd, which has no form as data"):
+    with pytest.raises(SpaceError, match="'x' is a Odd, which cannot be written as data"):
         Space({"x": Odd(0, 1)}).to_dict()
 
 
@@ -240,10 +240,16 @@ def test_damaged_data_is_refused_by_place_rule_and_value(data: Any, message: str
         ("[1]", r"a space must be a mapping, but got \[1\]"),
         ('"x"', "a space must be a mapping, but got 'x'"),
         ("__import__('os')", "a space must be JSON text, but it cannot be read"),
-        ('{"x": [0, NaN]}', "a space: numbers must be finite, but got NaN"),
-        ('{"x": [-Infinity, 1, "log"]}', "a space: numbers must be finite, but got -Infinity"),
-        ('{"x": [true, false], "x": [1]}', "a space: names must be distinct, but 'x' is given twi"),
-        ('{"x": {"type": "float", "low": 0, "high": 1e999}}', "'x': .* finite bounds.*high=inf"),
+        ('{"x": [0, NaN]}', "cannot be read: numbers must be finite, but got NaN"),
+        (
+            '{"x": [-Infinity, 1, "log"]}',
+            "numbers must be finite, but got -Infinity",
+        ),
+        ('{"x": [true, false], "x": [1]}', "read: keys must be distinct, but 'x'"),
+        (
+            '{"x": {"type": "float", "low": 0, "high": 1e999}}',
+            "must be finite, but got '1e999'",
+        ),
         ("[" * 100_000, "a space must be JSON text, but it cannot be read"),
         ('{"x": ' + "1" * 5000 + "}", "a space must be JSON text, but it cannot be read"),
     ],

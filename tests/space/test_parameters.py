@@ -304,7 +304,10 @@ def test_a_value_that_does_not_fit_is_refused_by_rule_and_value(
         (lambda: TrainSize([0.5, 1.5]), r"TrainSize takes fractions in \(0, 1\], but got 1.5"),
         (lambda: TrainSize([True]), r"TrainSize takes fractions in \(0, 1\], but got True"),
         (lambda: TrainSize(["all"]), r"TrainSize takes fractions in \(0, 1\], but got 'all'"),
-        (lambda: TrainSize([1.0, 0.5]), r"TrainSize takes growing fractions, but got \[1.0, 0.5"),
+        (
+            lambda: TrainSize([1.0, 0.5]),
+            r"TrainSize takes fractions in ascending order, but got \[1",
+        ),
         (lambda: TrainSize(0.5), "TrainSize takes a list of values, but got 0.5"),
         (lambda: TrainSize([1.0], when={"a": 1}), "TrainSize cannot be conditional"),
     ],

@@ -606,7 +606,7 @@ def test_the_grid_cannot_be_changed() -> None:
 
 
 def test_columns_tell_models_the_kinds_of_parameters() -> None:
-    assert SVM.len(columns.cells) == 6
+    assert len(SVM.columns.cells) == 6
     assert SVM.columns.cells.tolist() == [0, 2, 4, 3, 2, 2]
     assert SVM.columns.categorical.tolist() == [False, True, False, False, True, False]
     assert SVM.columns.size.tolist() == [False] * 5 + [True]

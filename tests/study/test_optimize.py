@@ -66,10 +66,10 @@ def test_an_infinite_limit_is_none(limit: str) -> None:
         ({"lease": math.inf}, ValueError, "lease must be a number > 0, but got inf"),
         ({"trial_timeout": 0}, ValueError, "trial_timeout must be a number > 0, but got 0"),
         ({"trial_memory": -1}, ValueError, "trial_memory must be a number > 0, but got -1"),
-        ({"runner": SerialRunner}, TypeError, "runner must be an object such as ProcessRunner(4)"),
+        ({"runner": SerialRunner}, TypeError, "got the class: write SerialRunner()"),
         ({"runner": 4}, TypeError, "runner must be an object such as ProcessRunner(4)"),
-        ({"runner": SerialRunner(), "n_workers": 2}, ValueError, "either runner or n_workers"),
-        ({"runner": SerialRunner(), "gpus": 1}, ValueError, "either runner or n_workers and gpus"),
+        ({"runner": SerialRunner(), "n_workers": 2}, ValueError, "runner, or n_workers and gpus"),
+        ({"runner": SerialRunner(), "gpus": 1}, ValueError, "a runner has its own workers"),
         ({"n_workers": 0}, ValueError, "n_workers must be a whole number ≥ 1, but got 0"),
     ],
 )
@@ -117,7 +117,7 @@ def test_an_objective_is_a_function(objective: Any) -> None:
 @pytest.mark.parametrize("catch", [[ValueError], None, ValueError(), (ValueError, 1), "ValueError"])
 def test_only_exception_classes_can_be_caught(catch: Any) -> None:
     study = create()
-    with pytest.raises(TypeError, match="catch is an exception class or a tuple of them, but got"):
+    with pytest.raises(TypeError, match="catch must be an exception class or a tuple of them"):
         study.optimize(score, n_trials=1, catch=catch)
     assert study.trials == []
 
@@ -125,7 +125,7 @@ def test_only_exception_classes_can_be_caught(catch: Any) -> None:
 @pytest.mark.parametrize("callbacks", [print, [None], "abc", 1])
 def test_callbacks_are_functions_in_a_list(callbacks: Any) -> None:
     study = create()
-    with pytest.raises(TypeError, match="callbacks are functions"):
+    with pytest.raises(TypeError, match="callbacks must be a list of functions of "):
         study.optimize(score, n_trials=1, callbacks=callbacks)
     assert study.trials == []
 

@@ -1,5 +1,5 @@
-"""A bar where someone looks, plain lines elsewhere, and nothing about a short search nobody asked
-about."""
+"""A bar if somebody is watching, plain lines elsewhere, and nothing about a short search that
+nobody asked about."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 import tradewind as tw
 from tests.studies import Clock, create
+from tradewind.errors import StorageError
 from tradewind.runners.simulated import SimulatedRunner
 from tradewind.study.progress import Progress
 from tradewind.types import Origin, State, Trial
@@ -26,7 +27,17 @@ def trial(
 
 
 def never() -> Trial:
-    raise AssertionError("nobody looks, so nothing is computed")
+    raise AssertionError("nothing is shown, so nothing must be computed")
+
+
+class Scripted(tw.Study):
+    """A study whose best trial is whatever `choose` returns."""
+
+    choose: Callable[[], Trial]
+
+    @property
+    def best(self) -> Trial:
+        return self.choose()
 
 
 def progress(
@@ -37,18 +48,20 @@ def progress(
     timeout: float | None = None,
     clock: Callable[[], float] = lambda: 0.0,
 ) -> Progress:
-    return Progress(total=total, timeout=timeout, show=show, best=best, clock=clock)
+    study = Scripted(create(SPACE)._session, name="study")
+    study.choose = best
+    return Progress(total=total, timeout=timeout, show=show, study=study, clock=clock)
 
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody looks on."""
-    monkeypatch.setattr("tradewind.study.progress._watched", lambda: True)
+    """Somebody is watching."""
+    monkeypatch.setattr("tradewind.study.progress._is_watched", lambda: True)
 
 
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock by which plain lines are said now and then."""
+    """The clock that decides when a plain line is printed."""
     clock = Clock()
     monkeypatch.setattr("tradewind.study.progress.time.monotonic", clock)
     return clock
@@ -143,6 +156,28 @@ def test_the_last_line_knows_the_best_of_the_end(capsys: Printed, watch: Clock) 
         best.append(trial(1, 0.75))
         shown.done(best[-1], 0)
     assert capsys.readouterr().err.splitlines()[-1].endswith("2/3 trials done, best 0.75 (#1)")
+
+
+def test_the_last_line_is_printed_once(capsys: Printed, watch: Clock) -> None:
+    study = tw.create_study(SPACE, seed=0)
+
+    def slow(trial: Any) -> float:
+        watch.now += 10.0
+        return 1.0
+
+    study.optimize(slow, n_trials=2, show_progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1].startswith("tradewind: 2/2 trials done, best 1")
+    assert len(set(lines)) == len(lines)
+
+
+def test_a_store_that_is_down_at_the_end_does_not_spoil_the_search(capsys: Printed) -> None:
+    def unreachable() -> Trial:
+        raise StorageError("the network is down")
+
+    with progress(show=True, best=unreachable) as shown:
+        shown.done(trial(0, 1.0), 0)
+    assert capsys.readouterr().err == ""
 
 
 def test_failures_are_counted_even_when_nothing_has_finished(capsys: Printed) -> None:

@@ -16,10 +16,9 @@ from tests.studies import CONDITIONAL, SPACE, create, events_of, quick, score, s
 from tradewind import recipes
 from tradewind.log.events import Event, Proposed
 from tradewind.log.memory import MemoryLog, MemoryStore
-from tradewind.optimizer.maximizers.evolution import MIES
 from tradewind.runners.runner import Lost
 from tradewind.runners.simulated import SimulatedRunner
-from tradewind.strategies import Bayes, Design, RandomSearch
+from tradewind.strategies import MIES, Bayes, Design, RandomSearch
 from tradewind.study.replay import Verdict
 from tradewind.types import Origin, State, Trial
 
@@ -58,7 +57,7 @@ def eventful(storage: Any = None, **options: Any) -> tw.Study:
     study.optimize(costly, n_trials=14, runner=runner, max_retries=1)
     study.abandon(study.ask())
     study.add({"x": 0.2, "k": 5}, 0.2, cost=2.0)
-    study._driver.configure(goal=tw.Tradeoff(alpha=0.5, reference=4.0), strategy=study.strategy)
+    study._session.configure(goal=tw.Tradeoff(alpha=0.5, reference=4.0), strategy=study.strategy)
     study.optimize(costly, n_trials=3, runner=runner, on_error="ignore")
     study.ask(max_cost=3.0)  # and stays asked
     study.requeue(study.ask())
@@ -195,8 +194,8 @@ def test_the_last_proposal_that_was_changed_is_the_only_one_that_differs() -> No
     assert not replayed.identical
     assert str(replayed) == "9 proposals: 8 identical, 1 different (trials 8)"
     differing = replayed.proposals[8]
-    assert differing.derived["x"] == study.trials[8].params["x"]
-    assert differing.recorded["x"] != differing.derived["x"]
+    assert differing.computed["x"] == study.trials[8].params["x"]
+    assert differing.recorded["x"] != differing.computed["x"]
 
 
 def test_a_trillionth_is_close() -> None:

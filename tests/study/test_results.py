@@ -73,10 +73,15 @@ def test_without_any_cost_a_trade_off_has_no_best() -> None:
         told((1.0, None)).best_for(tw.Tradeoff(alpha=0.1))
 
 
-@pytest.mark.parametrize("goal", [None, "quality", tw.Tradeoff, 0.3])
+@pytest.mark.parametrize("goal", [None, "quality", 0.3])
 def test_the_best_for_what_is_no_goal_is_refused(goal: Any) -> None:
-    with pytest.raises(TypeError, match=r"a goal such as Quality\(\)"):
+    with pytest.raises(TypeError, match=r"goal must be an object such as Quality\(\)"):
         told((1.0, 1.0)).best_for(goal)
+
+
+def test_the_best_for_the_class_of_a_goal_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"got the class: write Tradeoff\(\)"):
+        told((1.0, 1.0)).best_for(tw.Tradeoff)  # type: ignore[arg-type]
 
 
 def test_the_frontier_is_cheapest_first_and_without_the_beaten() -> None:

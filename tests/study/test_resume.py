@@ -161,11 +161,26 @@ def test_a_driver_that_was_killed_while_it_proposed_leaves_no_gap(
     path = tmp_path / "runs.db"
     quick(storage=path)
     kill(KILLED_WHILE_PROPOSING, path, 6)
-    study = tw.load_study(later(path))
+    study = tw.load_study(path)
     assert len(study.trials) == 6
-    assert [e.number for e in events_of(study) if isinstance(e, Claimed)][-1] == 6
+    assert max(e.number for e in events_of(study) if isinstance(e, Claimed)) == 5
     study.optimize(score, n_trials=4)
     assert timeless(study.trials) == timeless(uninterrupted.trials)
+
+
+@pytest.mark.slow
+def test_a_number_that_a_killed_driver_claimed_beside_others_is_claimed_again(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "runs.db"
+    asked = quick(storage=path).ask()
+    kill(KILLED_WHILE_PROPOSING, path, 6)
+    study = tw.load_study(later(path))
+    assert max(e.number for e in events_of(study) if isinstance(e, Claimed)) == 6
+    assert len(study.trials) == 6
+    assert study.ask().number == 6
+    study.tell(asked, **score(asked))
+    assert tw.replay(study).identical
 
 
 @pytest.mark.slow

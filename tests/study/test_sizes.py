@@ -50,7 +50,7 @@ def test_a_trial_that_was_raced_is_neither_best_nor_recommended_nor_efficient() 
     study = tw.create_study(space, seed=0)
     whole = study.add({"x": 0.1}, folds=[0.5, 0.6, 0.7], cost=9.0)
     raced = study.ask()
-    study._driver.finish(raced.number, Outcome(0.9, 1.0, (0.9, 0.9), raced=True, share=0.5))
+    study._session.finish(raced.number, Outcome(0.9, 1.0, (0.9, 0.9), raced=True, share=0.5))
     assert study.best.number == study.recommend().trial.number == whole.number  # type: ignore[union-attr]
     assert [t.number for t in study.frontier()] == [whole.number]
     assert study.to_frame()["raced"].tolist() == [False, True]
@@ -60,7 +60,7 @@ def test_folds_without_costs_leave_a_trade_off_without_a_rival() -> None:
     study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
     study.tell(study.ask(), folds=[0.5, 0.6])
     assert study.ask().rival is not None
-    study._driver.goal = tw.Tradeoff(0.3)
+    study._session.configure(goal=tw.Tradeoff(0.3), strategy=study.strategy)
     trial = study.ask()
     assert trial.rival is None
     with pytest.raises(NothingFinished, match="needs costs"):

@@ -14,22 +14,21 @@ import pytest
 
 import tradewind as tw
 from tests.studies import SPACE, events_of, params, states, timeless
-from tests.test_replay import eventful
+from tests.study.test_replay import eventful
 from tradewind import recipes
 from tradewind.engine import plan
-from tradewind.engine.propose import derive
+from tradewind.engine.propose import Proposer
 from tradewind.errors import StorageError
 from tradewind.goals import Goal
-from tradewind.log.events import Created, Proposed
+from tradewind.log.events import Proposed
 from tradewind.log.memory import MemoryStore
 from tradewind.log.sqlite import SqliteStore
-from tradewind.log.state import Record
+from tradewind.log.state import StudyState
 from tradewind.optimizer.history import History
-from tradewind.optimizer.maximizers.evolution import MIES
 from tradewind.runners.runner import Lost
 from tradewind.runners.simulated import SimulatedRunner
 from tradewind.space import Space
-from tradewind.strategies import Bayes, Design, RandomSearch, Staged
+from tradewind.strategies import MIES, Bayes, Design, RandomSearch, Staged, Strategy
 from tradewind.types import Origin, Proposal, State, Trial
 
 QUICK = Staged(Bayes(design=Design(4)), (0.3, 1.0), trials=6, carried=2)
@@ -73,20 +72,19 @@ def carried(study: tw.Study) -> list[Trial]:
     return [t for t in study.trials if t.origin is Origin.CARRIED]
 
 
-def derived_again(study: tw.Study) -> list[Proposed]:
+def computed_again(study: tw.Study) -> list[Proposed]:
     """Every proposal that the strategy made, as the log implies it: what `replay` compares, and
     the fraction, the origin and the expected cost too."""
     events = events_of(study)
-    assert isinstance(events[0], Created)
     made = [e for e in events if isinstance(e, Proposed)]
     again = []
     for event in made:
         if event.origin in (Origin.ADDED, Origin.ENQUEUED):
             continue
-        record = Record.of(events[0])
-        record.apply(events[1 : event.seen])
-        parts = plan.decode(record.goal), plan.decode(record.strategy)
-        again.append(derive(record, event.number, *parts, max_cost=event.max_cost))
+        state = StudyState.of(events[: event.seen])
+        goal, strategy = plan.decode(state.goal), plan.decode(state.strategy)
+        proposer = Proposer(state)
+        again.append(proposer.propose(event.number, goal, strategy, max_cost=event.max_cost))
     return again
 
 
@@ -234,8 +232,8 @@ def test_in_the_end_the_best_of_every_stage_have_been_carried_over() -> None:
 
 
 @dataclass(frozen=True)
-class Meanwhile:
-    """Stages of somebody who is slow: meanwhile, once, another driver asks."""
+class Meanwhile(Strategy):
+    """Stages of a slow driver: once, while it computes a proposal, another driver asks."""
 
     other: list[tw.Study] = field(default_factory=list)
 
@@ -305,8 +303,8 @@ def test_noisy_folds_of_the_last_stage_are_judged_by_its_model() -> None:
     advice = study.recommend()
     assert advice.train_size == 1.0
     assert advice.trial in study.trials[8:]
-    full = study._driver.state()[1].trained_with(1.0)
-    assert full.noise.min() > 0.0
+    _, history = study._session.snapshot()
+    assert history.noise[history.sizes.finished == 1.0].min() > 0.0
     assert advice.value == pytest.approx(1.0, abs=0.1)
     assert advice.value != study.best.value  # which is lucky
 
@@ -443,13 +441,13 @@ def test_a_study_that_is_loaded_for_every_trial_is_the_same(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("goal", GOALS)
-def test_a_study_with_many_workers_is_derived_again(goal: str) -> None:
+def test_a_study_with_many_workers_is_computed_again(goal: str) -> None:
     study = ran(30, THREE, workers=8, goal=GOALS[goal])
     assert tw.replay(study).identical
-    assert derived_again(study) == proposals(study)
+    assert computed_again(study) == proposals(study)
 
 
-def test_a_study_to_which_everything_happened_is_derived_again(tmp_path: Path) -> None:
+def test_a_study_to_which_everything_happened_is_computed_again(tmp_path: Path) -> None:
     strategy = Staged(Bayes(design=Design(4)), (0.2, 0.6, 1.0), trials=(8, 5, 5), carried=2)
     study = eventful(tmp_path / "runs.db", strategy=strategy)
     assert {t.state for t in study.trials} >= {State.FINISHED, State.FAILED, State.ABANDONED}
@@ -457,7 +455,7 @@ def test_a_study_to_which_everything_happened_is_derived_again(tmp_path: Path) -
     loaded = tw.load_study(tmp_path / "runs.db")
     assert loaded.trials == study.trials
     assert tw.replay(loaded).identical
-    assert derived_again(loaded) == proposals(loaded)
+    assert computed_again(loaded) == proposals(loaded)
 
 
 def test_an_exported_study_keeps_its_stages(tmp_path: Path) -> None:
@@ -477,7 +475,7 @@ def test_an_inner_strategy_of_ones_own_must_be_given_again(tmp_path: Path) -> No
     strategy = Staged(Own(), trials=4)
     study = create(strategy, storage=tmp_path / "runs.db")
     study.optimize(objective, n_trials=3)
-    with pytest.raises(StorageError, match=r"part of your own, .*Own.*: give strategy= again"):
+    with pytest.raises(StorageError, match=r"uses your own .*Own.*: give strategy= again"):
         tw.load_study(tmp_path / "runs.db")
     again = tw.load_study(tmp_path / "runs.db", strategy=strategy)
     again.optimize(objective, n_trials=3)

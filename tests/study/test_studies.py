@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tradewind as tw
@@ -18,6 +19,7 @@ from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyExists
 from tradewind.log.events import Configured, Created, Finished
 from tradewind.log.log import Log, Store
 from tradewind.log.memory import MemoryStore
+from tradewind.seeds import proposal_rng, trial_seed
 from tradewind.strategies import Bayes, Design, RandomSearch
 from tradewind.types import Outcome
 
@@ -87,6 +89,37 @@ def test_without_a_storage_a_study_is_in_memory(monkeypatch: pytest.MonkeyPatch)
     create()  # of the same name: no two share their memory
 
 
+# ---- the seed of the data ----
+
+
+def test_the_seed_of_the_data_is_stored_and_every_trial_has_it(store: Any) -> None:
+    study = create(storage=store, seed=7)
+    (event,) = events_of(study)
+    assert isinstance(event, Created)
+    assert event.data_seed is not None
+    trials = [study.ask(), tw.load_study(store).ask()]
+    assert [trial.data_seed for trial in trials] == [event.data_seed] * 2
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**40])
+def test_the_seed_of_the_data_shares_no_stream_with_a_proposal(seed: int) -> None:
+    """In version 0.1 it was the first number in the stream of proposal 2."""
+    data_seed = create(seed=seed).ask().data_seed
+    first = [proposal_rng(seed, n).integers(2**32, dtype=np.uint32) for n in range(100)]
+    words = [np.random.SeedSequence([seed, n]).generate_state(4) for n in range(100)]
+    others = {int(n) & 0x7FFFFFFF for n in [*first, *np.concatenate(words)]}
+    assert data_seed not in others
+    assert data_seed not in [trial_seed(seed, n) for n in range(100)]
+
+
+def test_a_study_that_does_not_store_the_seed_of_its_data_keeps_the_old_one() -> None:
+    store = MemoryStore()
+    create(storage=store, seed=7)
+    log: Any = store.open("study")
+    log._events[0] = replace(log._events[0], data_seed=None)
+    assert tw.load_study(store).ask().data_seed == 1009178997  # as version 0.1 computed it
+
+
 # ---- load_if_exists ----
 
 
@@ -144,7 +177,7 @@ def test_another_goal_and_strategy_are_gone_on_with(store: Any) -> None:
             {"space": tw.Space({"x": tw.Float(0, 1)})},
             [f"'k' is {SPACE['k']} there and missing here"],
         ),
-        ({"space": tw.Space({"k": tw.Int(1, 9), "x": tw.Float(0, 1)})}, ["another order"]),
+        ({"space": tw.Space({"k": tw.Int(1, 9), "x": tw.Float(0, 1)})}, ["in another order"]),
         ({"space": tw.Space(SPACE, forbid=[{"k": 3}])}, ["other combinations are forbidden"]),
         ({"direction": "minimize"}, ["it is maximized there"]),
         ({"seed": 1}, ["its seed is 0 there and 1 here"]),
@@ -159,7 +192,7 @@ def test_a_study_of_another_kind_is_refused_and_the_difference_is_shown(
     store: Any, options: dict[str, Any], differences: list[str]
 ) -> None:
     study = create(storage=store)
-    with pytest.raises(StorageError, match="the study 'study' in the store is another") as raised:
+    with pytest.raises(StorageError, match="the stored study 'study' is different: ") as raised:
         again(store, **{"seed": 0, **options})
     for difference in differences:
         assert difference in str(raised.value)
@@ -219,7 +252,7 @@ def test_a_study_may_be_loaded_towards_another_goal(store: Any) -> None:
     study.ask()
     assert study.strategy == tw.recipes.auto()
     assert len(configured(study)) == 2
-    with pytest.raises(TypeError, match="a goal such as"):
+    with pytest.raises(TypeError, match="goal must be an object such as Quality"):
         tw.load_study(store, goal="quality")  # type: ignore[arg-type]
 
 
@@ -230,7 +263,7 @@ def test_a_strategy_of_ones_own_must_be_given_again(store: Any) -> None:
     study = create(storage=store, strategy=Own())
     study.optimize(score, n_trials=3)
     name = re.escape(f"{Own.__module__}.Own")
-    with pytest.raises(StorageError, match=f"a part of your own, {name}.*give strategy= again"):
+    with pytest.raises(StorageError, match=f"uses your own {name}.*give strategy= again"):
         tw.load_study(store)
     loaded = tw.load_study(store, strategy=Own())
     assert configured(loaded) == []
@@ -270,7 +303,7 @@ def test_a_study_goes_on_with_a_strategy_of_ones_own_or_from_one(
 def test_who_has_a_study_open_that_got_a_strategy_of_ones_own_is_told(store: Any) -> None:
     study = create(storage=store)
     tw.load_study(store, strategy=Own()).ask()
-    with pytest.raises(StorageError, match=r"given a part of somebody's own, .*Own"):
+    with pytest.raises(StorageError, match=r"another driver now uses .*Own.*supply it"):
         study.ask()
     assert len(study.trials) == 1
 
@@ -363,7 +396,7 @@ def test_a_file_that_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
     with sqlite3.connect(foreign) as db:
         db.execute("CREATE TABLE mine (x)")
     db.close()
-    with pytest.raises(FormatError, match="not one of Tradewind"):
+    with pytest.raises(FormatError, match="is a SQLite file of another program"):
         create(storage=foreign)
 
 
@@ -442,7 +475,7 @@ class Tampered(MemoryStore):
 def test_a_log_that_does_not_begin_with_a_study_is_refused() -> None:
     store: Store = Tampered()
     create(storage=store).optimize(score, n_trials=1)
-    with pytest.raises(FormatError, match="begins with the study's creation"):
+    with pytest.raises(FormatError, match="must begin with the study's creation"):
         tw.load_study(store)
 
 

@@ -1,4 +1,4 @@
-"""How noisy a mean over folds is."""
+"""How noisy a mean over folds is. The optimizer's history passes it on to the surrogate."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tradewind.types import Array
 
 
 def fold_noise(folds: Sequence[tuple[float, ...]]) -> Array:
-    """The squared standard error of each mean over folds (n,); 0 where it is unknown.
+    """The squared standard error of each mean over folds (n,); 0 if it is unknown.
 
-    Some folds are harder than others for every trial, which says nothing about a trial. So among
-    three or more trials with the same number of folds, the median deviation of each fold from its
-    trial's mean is subtracted first."""
+    Some folds are harder than others for every trial, and this is not noise. Among three or more
+    trials with the same number of folds, the median deviation of each fold from its trial's mean is
+    therefore subtracted first."""
     noise = np.zeros(len(folds))
     counts = np.array([len(f) for f in folds])
     for k in set(counts[counts > 1].tolist()):

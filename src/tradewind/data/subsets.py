@@ -1,8 +1,8 @@
-"""Nested training subsets: an order over the rows, of which every subset is a prefix.
+"""Nested training subsets: an order over the rows; every subset is a prefix of it.
 
-A bigger fraction of the same seed therefore contains the smaller ones, and two trials differ by
-what was added. Units are put in order: rows, or whole groups of rows. Labels only say which rows
-belong together; neither their type nor their sorting changes the order.
+With the same seed, a larger fraction therefore contains the smaller ones. The units of the order
+are rows, or whole groups of rows. Labels only say which rows belong together; neither their type
+nor their sort order changes the result.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 
 from tradewind import checks
 from tradewind.data.labels import (
-    column_of,
+    check_length,
     count_rows,
-    inverse,
+    invert,
     is_dataset,
     is_sparse,
-    numbered,
-    same_length,
-    stamps_of,
-    strata_of,
+    number_distinct,
+    read_column,
+    read_stamps,
+    stratify,
 )
 from tradewind.types import Array, Indices
 
@@ -35,10 +35,10 @@ _KINDS = ("auto", "bins", "classes", "random")
 
 @dataclass(frozen=True)
 class Order:
-    """Indices in the order in which they are taken.
+    """The order in which rows are taken.
 
-    `place[i]` is the place of row i, shared by the rows of a group; places 0 to p hold `ends[p]`
-    rows; the first `least` places belong to every subset.
+    `place[i]` is the place of row i; the rows of a group share one. Places 0 to p have `ends[p]`
+    rows together. The first `least` places are part of every subset.
     """
 
     place: Indices
@@ -46,7 +46,7 @@ class Order:
     least: int = 1
 
     def first(self, fraction: float) -> Indices:
-        """The rows, sorted, of the fewest places that hold round(fraction·n) rows."""
+        """The rows of the first places, as few places as have round(fraction·n) rows; sorted."""
         size = round(checks.fraction("fraction", fraction) * len(self.place))
         places = max(self.least, int(np.searchsorted(self.ends, size)) + 1)
         return np.flatnonzero(self.place < places)
@@ -61,25 +61,25 @@ def subset(
     groups: Any = None,
     time: Any = None,
 ) -> Indices:
-    """The rows of this fraction of a training set with the targets y: sorted, unique indices.
+    """A fraction of a training set with the labels y, as sorted, unique row numbers.
 
-    Smaller fractions of the same seed are contained in larger ones, and 1 gives all n rows. Where
+    With the same seed, larger fractions contain smaller ones, and the fraction 1 is all n rows. If
     there is nothing to stratify by, y may be the number of rows.
 
-    - `kind="classes"`: each of the k classes keeps a row, so that there are m = max(k,
-      round(fraction·n)). Where r classes have a row by that rule only, every other one has its
-      share of the other m − r rows, to less than 2 rows (½ with two classes; less than 1 with
-      three, or with classes of one size).
+    - `kind="classes"`: each of the k classes keeps at least one row, so the subset has m = max(k,
+      round(fraction·n)) rows. If r classes have a row only because of this rule, every other class
+      has its share of the remaining m − r rows, to within less than 2 rows (½ with two classes;
+      less than 1 with three classes or with classes of equal size).
     - `kind="bins"`: the same for ten quantile bins of numbers, except that a bin may be empty.
     - `kind="random"`: m = max(1, round(fraction·n)) rows, whatever y is.
-    - `kind="auto"`: classes where y has names, or whole numbers of which few are distinct, in
-      either case with two rows each in the mean; bins for other numbers; random otherwise. With
-      several columns, the distinct rows are classes where they are few.
+    - `kind="auto"`: classes if y has names, or whole numbers with few distinct values, in both
+      cases with at least two rows per class on average; bins for other numbers; random otherwise.
+      If y has several columns, its distinct rows are the classes if they are few.
 
-    Missing values are a class or bin of their own. With `groups`, whole groups are taken until
-    there are m rows; a group counts for its commonest class, which keeps shares roughly. With
-    `time`, the latest m rows are taken, whatever their classes: it has a stamp for each row, or is
-    True where the rows are in order of time.
+    Missing values form a class or bin. With `groups`, whole groups are taken until there are m
+    rows; a group counts for its most common class, so shares are approximate. With `time`, the
+    latest m rows are taken, whatever their classes. `time` has one stamp for each row, or is True
+    if the rows are in order of time.
     """
     return nested_order(y, seed=seed, kind=kind, groups=groups, time=time).first(fraction)
 
@@ -87,35 +87,37 @@ def subset(
 def nested_order(
     y: Any, *, seed: int = 0, kind: str = "auto", groups: Any = None, time: Any = None
 ) -> Order:
-    """The order whose prefixes are the subsets, for those who need several fractions."""
+    """The order whose prefixes are the subsets. Use it to take several fractions of one set."""
     n = count_rows(y)
     rng = np.random.default_rng(checks.whole("seed", seed))
     checks.one_of("kind", kind, _KINDS)
     if time is not None and time is not False:
         if groups is not None or kind != "auto":
-            raise ValueError("time excludes groups and kinds: the latest rows are just the latest")
-        return _latest(n, time)
-    strata, kept = strata_of(y, n, kind)
+            raise ValueError(
+                "time cannot be combined with groups or kind: it always takes the latest rows"
+            )
+        return _order_by_time(n, time)
+    strata, are_classes = stratify(y, n, kind)
     if groups is None:
         unit, sizes, stratum = np.arange(n), np.ones(n, np.intp), strata
     else:
-        unit, sizes, stratum = _grouped(groups, strata)
-    order = _interleaved(stratum, sizes, rng)
-    if not kept:
-        return Order(inverse(order)[unit], np.cumsum(sizes[order]))
+        unit, sizes, stratum = _group(groups, strata)
+    order = _interleave(stratum, sizes, rng)
+    if not are_classes:
+        return Order(invert(order)[unit], np.cumsum(sizes[order]))
     earliest = np.full(strata.max() + 1, len(order))
-    np.minimum.at(earliest, strata, inverse(order)[unit])
-    front = np.unique(earliest)  # units that show a class for the first time: they move ahead
+    np.minimum.at(earliest, strata, invert(order)[unit])
+    front = np.unique(earliest)  # the first unit of each class moves to the front
     order = np.concatenate([order[front], np.delete(order, front)])
-    return Order(inverse(order)[unit], np.cumsum(sizes[order]), len(front))
+    return Order(invert(order)[unit], np.cumsum(sizes[order]), len(front))
 
 
 def take(data: Any, rows: Any) -> Any:
-    """These rows of an array, a tensor, a sparse matrix (as CSR), a pandas object (by position), a
-    Hugging Face data set, a list or a tuple; None stays None."""
+    """These rows of an array, a tensor, a sparse matrix (returned as CSR), a pandas object (by
+    position), a Hugging Face dataset, a list or a tuple. None stays None."""
     index = np.asarray(rows)
     if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
-        raise TypeError(f"rows must be indices, one after the other, but got {rows!r}")
+        raise TypeError(f"rows must be a one-dimensional list of row numbers, but got {rows!r}")
     index = index.astype(np.intp)
     if index.size and index.min() < 0:
         raise IndexError(f"rows must be ≥ 0, but got {index.min()}")
@@ -138,26 +140,28 @@ def take(data: Any, rows: Any) -> Any:
 # ---- orders ----
 
 
-def _interleaved(strata: Indices, sizes: Indices, rng: np.random.Generator) -> Indices:
-    """The units, each stratum in random order, such that every prefix has its share of each.
+def _interleave(strata: Indices, sizes: Indices, rng: np.random.Generator) -> Indices:
+    """The units in an order in which every prefix has its share of each stratum. Within a stratum
+    the order is random.
 
-    A unit stands at the middle of its span of its stratum, which goes from 0 to 1. If all strata
-    were sorted by that at once, many small ones would take their next row at the same moment, and
-    crowd out a large one. So they are merged two by two, the lightest first, as in a Huffman code:
-    a merge rounds by ½ row at most, and the heavier part has at most 2/3 of the weight unless it
-    is a stratum; so roundings add up to less than ½/(1 − 2/3) + ½ = 2. Strata of equal weight do
-    not crowd each other and are merged at once, which leaves at most sqrt(2n) merges.
+    Each stratum is laid out on the interval from 0 to 1, and a unit has the position of its middle.
+    If all strata were sorted by this position at once, many small strata would take their next row
+    at the same moment and crowd out a large one. They are therefore merged two at a time, the
+    lightest first, as in a Huffman code. A merge rounds by at most ½ row, and the heavier part has
+    at most 2/3 of the weight unless it is a single stratum, so the roundings add up to less than
+    ½/(1 − 2/3) + ½ = 2 rows. Strata of equal weight do not crowd each other out and are merged at
+    once, which leaves at most sqrt(2n) merges.
     """
     weight = np.bincount(strata, weights=sizes)
     ascending = np.lexsort((rng.permutation(len(weight)), weight))
-    number = inverse(ascending).astype(np.min_scalar_type(len(weight)))  # small ones sort faster
+    number = invert(ascending).astype(np.min_scalar_type(len(weight)))  # small integers sort faster
     strata, weight = number[strata], weight[ascending]
     units = rng.permutation(len(sizes))
     units = units[np.argsort(strata[units], kind="stable")]
-    own = strata[units]
+    stratum = strata[units]
     start = np.cumsum(weight) - weight
-    middle = (_middles(sizes[units]) - start[own]) / weight[own]
-    edges = np.flatnonzero(np.diff(weight[own])) + 1
+    middle = (_middles(sizes[units]) - start[stratum]) / weight[stratum]
+    edges = np.flatnonzero(np.diff(weight[stratum])) + 1
     runs = [
         (float(sizes[run].sum()), tie, run[np.argsort(at, kind="stable")])
         for tie, (run, at) in enumerate(
@@ -178,28 +182,30 @@ def _middles(sizes: Indices) -> Array:
     return np.cumsum(sizes) - 0.5 * sizes
 
 
-def _grouped(groups: Any, strata: Indices) -> tuple[Indices, Indices, Indices]:
-    """The group of each row; of each group its size and its commonest stratum."""
-    same_length("groups", groups, len(strata))
-    column = column_of(groups)
+def _group(groups: Any, strata: Indices) -> tuple[Indices, Indices, Indices]:
+    """The group of each row, and the size and the most common stratum of each group."""
+    check_length("groups", groups, len(strata))
+    column = read_column(groups)
     if column is None:
         raise TypeError(f"groups must have a label for each row, but got {type(groups).__name__}")
-    unit = numbered(column)
+    unit = number_distinct(column)
     k = int(strata.max()) + 1
     pairs, counts = np.unique(unit * k + strata, return_counts=True)
     best = np.zeros(unit.max() + 1, np.intp)
-    np.maximum.at(best, pairs // k, counts * k + (k - 1 - pairs % k))  # of equals, the first
+    np.maximum.at(
+        best, pairs // k, counts * k + (k - 1 - pairs % k)
+    )  # among equals the first stratum
     return unit, np.bincount(unit), k - 1 - best % k
 
 
-def _latest(n: int, time: Any) -> Order:
-    """From the latest to the earliest; of equal stamps the last row first."""
+def _order_by_time(n: int, time: Any) -> Order:
+    """From the latest row to the earliest; among equal stamps, the last row first."""
     ascending = np.arange(n)
     if time is not True:
-        same_length("time", time, n)
-        stamps = stamps_of(time)
+        check_length("time", time, n)
+        stamps = read_stamps(time)
         try:
             ascending = np.argsort(stamps, kind="stable")
         except TypeError as error:
             raise TypeError(f"time must be sortable, but {error}") from error
-    return Order(inverse(ascending[::-1]), np.arange(1, n + 1))
+    return Order(invert(ascending[::-1]), np.arange(1, n + 1))

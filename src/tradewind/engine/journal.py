@@ -32,11 +32,13 @@ class Journal:
 
     def read(self) -> Proposer:
         """The state, up to date with the log."""
-        proposer, self._proposer = self._proposer, None  # None if reading is interrupted
+        proposer = self._proposer
         if proposer is None:
             proposer = Proposer(StudyState.of(self.log.read(0)))
         else:
-            proposer.state.apply(self.log.read(proposer.state.position))
+            events = self.log.read(proposer.state.position)
+            self._proposer = None  # in case applying the events is interrupted
+            proposer.state.apply(events)
         self._proposer = proposer
         return proposer
 

@@ -7,30 +7,32 @@ workers' own, which may be virtual.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol, TypeVar
 
+from tradewind.engine import failures
+from tradewind.engine.failures import Policy
 from tradewind.engine.leases import keep_leases
 from tradewind.engine.limits import Budget, Limits, Prices, Running
-from tradewind.engine.patience import PATIENCE, patiently
 from tradewind.engine.session import Session
 from tradewind.engine.signals import Signals, Terminated
-from tradewind.errors import StorageError, TrialError, TrialFailed, WorkerError
-from tradewind.runners.runner import Done, Failure, Lost, Stopped, Workers, cause
+from tradewind.errors import (
+    FormatError,
+    NoSuchStudy,
+    StorageError,
+    TrialError,
+    WorkerError,
+)
+from tradewind.runners.runner import Done, Failure, Workers
 from tradewind.types import Outcome, State, Trial
 
 _logger = logging.getLogger("tradewind")
 
+T = TypeVar("T")
 
-@dataclass(frozen=True)
-class Policy:
-    """What to do about failures, and for how long a trial is leased."""
-
-    catch: tuple[type[BaseException], ...] = (Exception,)
-    on_error: Literal["penalize", "ignore", "raise"] = "penalize"
-    max_retries: int = 0
-    lease: float = 30.0
+_PATIENCE = 30.0  # seconds for which a store that does not answer is tried again
 
 
 class Watch(Protocol):
@@ -81,7 +83,7 @@ class Loop:
 
     def _search(self) -> None:
         if self.limits.timeout is not None or self.limits.max_cost is not None:
-            prices = Prices(patiently(self.session.trials))
+            prices = Prices(_patiently(self.session.trials))
             opened, now = self.workers.opened, self.workers.now
             self._budget = Budget(self.limits, prices, opened=opened, now=now)
         while True:
@@ -104,7 +106,7 @@ class Loop:
             if trial is None:
                 return
             self._running[trial.number] = Running(trial, self.workers.now())
-            within = self._budget and self._budget.seconds_for_one
+            within = None if self._budget is None else self._budget.seconds_for_one
             self.workers.submit(self.session.with_rival(trial), within=within)
             self.watch.started(len(self._running))
 
@@ -120,7 +122,8 @@ class Loop:
         )
 
     def _affordable(self) -> float | None:
-        return self._budget and self._budget.affordable(list(self._running.values()))
+        running = list(self._running.values())
+        return None if self._budget is None else self._budget.affordable(running)
 
     def _next(self) -> Trial | None:
         """The trial proposed ahead, or a new one; None if the next one would cost too much."""
@@ -130,15 +133,16 @@ class Loop:
         if trial is None:
             self._nothing_fits = True
             return None
+        number = trial.number
         if trial.state is State.WAITING:
-            number, expected = trial.number, self._budget and self._budget.prices.expected(trial)
-            if left is not None and expected is not None and expected > left:
+            expected = 0.0 if self._budget is None else self._budget.prices.expected(trial)
+            if left is not None and expected > left:
                 reason = f"it would cost about {expected:.3g}, and {left:.3g} is left"
-                patiently(lambda: self.session.decline(number, reason))
+                _patiently(lambda: self.session.decline(number, reason))
                 self._nothing_fits = True
                 return None
             try:
-                trial = patiently(lambda: self.session.start(number, leased=True))
+                trial = _patiently(lambda: self.session.start(number, leased=True))
             except TrialError:  # its lease ran out, and another driver has taken it
                 self.session.held.discard(number)
                 return self._next()
@@ -150,7 +154,7 @@ class Loop:
         if self._budget is not None and self._budget.cannot_fit(left):
             return None
         lease = self.policy.lease
-        return patiently(
+        return _patiently(
             lambda: self.session.ask(max_cost=left, lease=lease, keep=True, start=start)
         )
 
@@ -158,15 +162,14 @@ class Loop:
         """Propose one trial ahead while all workers are busy."""
         if self.workers.slots == 1 or self.workers.synchronous or self._ahead is not None:
             return
-        n = self.limits.n_trials
-        enough = n is not None and self._started >= n
-        if not enough and self.workers.free == 0 and self._may_start():
+        if self.workers.free == 0 and self._may_start():
             self._ahead = self._ask(self._affordable(), start=False)
 
     # ---- ending ----
 
     def _next_deadline(self) -> float | None:
-        return self._budget and self._budget.next_deadline(list(self._running.values()))
+        running = list(self._running.values())
+        return None if self._budget is None else self._budget.next_deadline(running)
 
     def _stop_overdue(self) -> None:
         """Stop what still runs when time or money is up."""
@@ -180,7 +183,7 @@ class Loop:
         recorded: list[tuple[Done, Trial | None]] = []
         unrecorded: list[tuple[Done, StorageError]] = []
         for done in results:
-            patience = 0.0 if unrecorded else PATIENCE  # not for each of many
+            patience = 0.0 if unrecorded else _PATIENCE  # not for each of many
             try:
                 recorded.append((done, self._record(done, patience)))
             except StorageError as error:
@@ -200,66 +203,31 @@ class Loop:
                 self.watch.done(trial, len(self._running))
         for done, trial in recorded:
             if isinstance(done.result, Failure):
-                self._raise(done.result, ended=trial is not None)
+                failures.raise_if_due(self.policy, done.result, ended=trial is not None)
 
     def _record(self, done: Done, patience: float) -> Trial | None:
         """Record one result. Returns the trial if it has ended, and None if it will run again or
         the result came too late."""
         try:
-            return patiently(lambda: self._report(done), patience)
+            return _patiently(lambda: self._report(done), patience)
         except TrialError as error:
-            trial = patiently(lambda: self.session.trial(done.trial.number))
-            if _is_recorded(trial, done):  # it was written, but the store's answer was lost
-                return trial
+            trial = _patiently(lambda: self.session.trial(done.trial.number))
             self.session.held.discard(trial.number)
+            if failures.is_recorded(trial, done):  # it was written, but the store's answer was lost
+                return trial
             _logger.info("a result came too late: %s", error)
             return None
 
     def _report(self, done: Done) -> Trial | None:
-        number, session = done.trial.number, self.session
-        match done.result:
-            case Outcome() as outcome:
-                return session.finish(number, outcome, done.usage)
-            case Failure(raised=Terminated() as raised):
-                session.requeue(number, str(raised), retry=False, mine=True)
-                return None
-            case Failure(error) as failure:
-                if isinstance(failure.raised, KeyboardInterrupt) and self._signals.interrupts > 1:
-                    return session.abandon(number, "interrupted", mine=True)
-                failures = done.trial.retries - done.trial.losses
-                if failures < self.policy.max_retries and self._is_caught(failure):
-                    reason = cause(error)
-                    return self._run_again(session.requeue(number, reason, mine=True), reason)
-                penalize = self.policy.on_error == "penalize"
-                cost = self._price(done)
-                return session.fail(number, error, cost, done.usage, penalize=penalize, mine=True)
-            case Lost(reason):
-                return self._run_again(session.lose(number, reason), reason)
-            case Stopped(reason):
-                return session.abandon(number, f"stopped: {reason}", self._price(done), mine=True)
-
-    def _price(self, done: Done) -> float | None:
-        """What an evaluation without an outcome has cost."""
-        prices = self._budget.prices if self._budget else Prices(self.session.trials())
-        return prices.cost_of(done.result, done.usage)
-
-    def _run_again(self, trial: Trial, reason: str) -> Trial | None:
-        """None for a trial that will run again; a lost one may have been abandoned instead."""
-        if trial.state is not State.WAITING:
-            return trial
-        self._started -= 1
-        _logger.warning("trial %d runs again: %s", trial.number, reason)
-        return None
-
-    def _is_caught(self, failure: Failure) -> bool:
-        return failure.raised is None or isinstance(failure.raised, self.policy.catch)
-
-    def _raise(self, failure: Failure, *, ended: bool) -> None:
-        raised = failure.raised
-        if isinstance(raised, Terminated) or (raised and ended and not self._is_caught(failure)):
-            raise raised
-        if ended and self.policy.on_error == "raise":
-            raise raised or TrialFailed(failure.error)
+        if isinstance(done.result, Outcome):
+            return self.session.finish(done.trial.number, done.result, done.usage)
+        prices = self._budget.prices if self._budget else None
+        interrupts = self._signals.interrupts
+        trial = failures.report(self.session, self.policy, done, prices, interrupts=interrupts)
+        if trial.state is State.WAITING:
+            self._started -= 1
+            return None
+        return trial
 
     def _leave(self, reason: str, again: bool) -> None:
         """Abandon or requeue the trials that this search leaves behind. If that cannot be written,
@@ -280,13 +248,17 @@ class Loop:
                 return
 
 
-def _is_recorded(trial: Trial, done: Done) -> bool:
-    """Whether the log has exactly this result."""
-    match done.result:
-        case Outcome() as outcome:
-            known = Outcome(trial.value or 0.0, trial.cost, trial.folds, trial.raced, trial.share)
-            return trial.finished and known == outcome and trial.usage == done.usage
-        case Failure(error):
-            return trial.error == error and trial.usage == done.usage
-        case Lost(reason) | Stopped(reason):
-            return trial.error is not None and reason in trial.error
+def _patiently(work: Callable[[], T], patience: float = _PATIENCE) -> T:
+    """Repeat `work` while the store cannot be reached, so that running trials are not lost."""
+    pause, until = 0.1, time.monotonic() + patience
+    while True:
+        try:
+            return work()
+        except (NoSuchStudy, FormatError):
+            raise
+        except StorageError as error:
+            if time.monotonic() + pause > until:
+                raise
+            _logger.warning("trying again in %.2g s: %s", pause, error)
+            time.sleep(pause)
+            pause *= 2

@@ -7,10 +7,9 @@ name only, and the user must supply it again when loading the study.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
@@ -20,28 +19,22 @@ from tradewind.errors import FormatError, StorageError
 from tradewind.goals import Goal, Quality, Tradeoff
 from tradewind.log.events import Configured, PlainData
 from tradewind.log.state import StudyState
-from tradewind.optimizer.acquisition.acquisition import (
-    EI,
-    MGFI,
-    PI,
-    UCB,
-    Exponential,
-    Linear,
-    LogNormal,
-)
+from tradewind.optimizer.acquisition.ei import EI
+from tradewind.optimizer.acquisition.mgfi import MGFI
+from tradewind.optimizer.acquisition.pi import PI
+from tradewind.optimizer.acquisition.schedules import Exponential, Linear, LogNormal
 from tradewind.optimizer.acquisition.tradeoff import Improvement, Published
+from tradewind.optimizer.acquisition.ucb import UCB
 from tradewind.optimizer.maximizers.evolution import MIES
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.strategies.bayes import Bayes
 from tradewind.optimizer.strategies.design import Design, RandomSearch, Sampling
 from tradewind.optimizer.strategies.fidelity import MultiFidelity
-from tradewind.optimizer.strategies.models import Output
 from tradewind.optimizer.strategies.staged import Staged
 from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.optimizer.strategies.worth import Output
 from tradewind.optimizer.surrogates.forest import RandomForest
 from tradewind.optimizer.surrogates.gp import GaussianProcess
-
-_logger = logging.getLogger("tradewind")
 
 _TYPES: dict[str, type] = {
     kind.__name__: kind
@@ -133,41 +126,34 @@ def _check_numbers(kind: type, values: dict[str, Any]) -> None:
             raise TypeError(f"{field.name} must be a number")
 
 
+@dataclass(frozen=True)
 class Plan:
-    """The goal and the strategy that a driver works with, kept in step with the log.
+    """The goal and the strategy that a driver works with, and how the log has them."""
 
-    A plan that differs from the stored one is new: the driver writes it to the log with its next
-    trial. After that, it follows the changes that other drivers make."""
+    goal: Goal
+    strategy: Strategy
+    data: tuple[PlainData, PlainData]
 
-    def __init__(self, goal: Goal, strategy: Strategy, state: StudyState) -> None:
-        self.goal, self.strategy = goal, strategy
-        self._data = (encode(goal), encode(strategy))
-        self._is_new = True
-        self.is_new(state)
+    @classmethod
+    def of(cls, goal: Goal, strategy: Strategy) -> Plan:
+        return cls(goal, strategy, (encode(goal), encode(strategy)))
 
-    def is_new(self, state: StudyState) -> bool:
-        """Whether this plan has never been in the log."""
-        self._is_new = self._is_new and self._data != (state.goal, state.strategy)
-        return self._is_new
-
-    def change(self, state: StudyState) -> Configured:
-        """The event that makes this the plan of the study."""
-        goal, strategy = self._data
-        return Configured(
-            None if goal == state.goal else goal,
-            None if strategy == state.strategy else strategy,
-        )
-
-    def follow(self, state: StudyState) -> None:
-        """Take over what another driver has changed."""
-        if self._data == (state.goal, state.strategy):
-            return
-        _logger.warning("another driver has changed the goal or the strategy of this study")
+    @classmethod
+    def stored(cls, state: StudyState) -> Plan:
+        """The plan that another driver has written to the log."""
+        data = (state.goal, state.strategy)
         missing = [*must_be_supplied(state.goal), *must_be_supplied(state.strategy)]
         if missing:
             raise StorageError(
                 f"another driver now uses {missing[0]}, which is not stored with the study: "
                 "load the study again and supply it"
             )
-        self.goal, self.strategy = decode(state.goal), decode(state.strategy)
-        self._data = (state.goal, state.strategy)
+        return cls(decode(state.goal), decode(state.strategy), data)
+
+    def change(self, state: StudyState) -> Configured:
+        """The event that makes this the plan of the study."""
+        goal, strategy = self.data
+        return Configured(
+            None if goal == state.goal else goal,
+            None if strategy == state.strategy else strategy,
+        )

@@ -50,13 +50,12 @@ class Proposer:
 
     def __init__(self, state: StudyState) -> None:
         self.state = state
-        self._table = TrialTable(state.space)
+        self._table: TrialTable | None = None
 
     def history(self, number: int, *, max_cost: float | None = None) -> History:
         """What is known when trial `number` is proposed, to cost at most `max_cost`."""
         state = self.state
-        self._table.update(state.trials)
-        return self._table.history(
+        return self._updated_table().history(
             seed=state.seed,
             number=number,
             sign=state.sign,
@@ -96,14 +95,24 @@ class Proposer:
         recent = self.state.proposed_since(since)
         if not recent:
             return False
-        self._table.update(self.state.trials)
         row = self.state.space.encode([config])
-        return bool(alike(row, self._table.rows(recent), self.state.space.columns)[0])
+        return bool(alike(row, self._updated_table().rows(recent), self.state.space.columns)[0])
+
+    def _updated_table(self) -> TrialTable:
+        """The trials as arrays, up to date with the state."""
+        table, self._table = self._table, None  # None if updating is interrupted
+        table = table or TrialTable(self.state.space)
+        table.update(self.state.trials)
+        self._table = table
+        return table
 
 
 def _decode(space: Space, row: Array, strategy: Strategy) -> Config:
     """The row as a configuration. A strategy may be the user's own, so the row is checked."""
-    X = np.asarray(row, dtype=float).reshape(1, -1)
+    try:
+        X = np.asarray(row, dtype=float).reshape(1, -1)
+    except (TypeError, ValueError):  # not even numbers
+        X = np.empty((1, 0))
     if X.shape[1] != len(space.columns.cells) or not (np.isnan(X) | (X >= 0) & (X <= 1)).all():
         raise ConfigError(
             f"a strategy must propose a row of the unit cube in {len(space.columns.cells)} "

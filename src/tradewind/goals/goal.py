@@ -68,6 +68,11 @@ class Goal(Protocol):
         """The reference cost, if the goal has one."""
         ...
 
+    @property
+    def provisional(self) -> bool:
+        """Whether the reference was decided by trials and may still change."""
+        ...
+
     def settle(self, costs: Array, *, provisional: bool = False) -> Goal:
         """The goal with the largest of `costs` as its reference, if it needs one."""
         ...

@@ -15,6 +15,7 @@ class Quality:
     needs_cost = False
     open = False
     reference = None
+    provisional = False
 
     def settle(self, costs: Array, *, provisional: bool = False) -> Quality:
         return self

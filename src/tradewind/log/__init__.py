@@ -1,1 +1,1 @@
-"""Where a study remembers what has happened."""
+"""What happened to a study: its events, the state they imply, and the stores that keep them."""

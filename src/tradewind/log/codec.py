@@ -1,18 +1,18 @@
-"""Events as lines of text: one JSON object each, in ASCII, and back.
+"""Events as lines of text, and back. A line is one JSON object in ASCII.
 
 `{"format":1,"event":"finished","number":3,"outcome":{"value":0.91,"cost":12.5}}`
 
-Everything is read by one closed table; nothing is evaluated or unpickled. A field that has a
-default in events.py or types.py is left out where it has that value, and may be left out; all
-others must be there, and nothing else may be. An event of the same format that is not in the table
-is `Unknown`. Text survives whatever it holds; only two surrogates that form a pair come back as
-their character, as JSON cannot tell the two apart.
+One closed table says how each event is decoded; nothing is evaluated or unpickled. A field that has
+a default in events.py or types.py is left out if it has that value, and may be missing. All other
+fields must be there. What a newer version added is kept: unknown fields in the event's `extra`, an
+unknown event as `Unknown`. Any text comes back as it was, with one exception: two surrogates that
+form a pair come back as the character they stand for, because JSON cannot tell the two apart.
 """
 
 from __future__ import annotations
 
-import json
-from typing import Any, NoReturn
+from collections.abc import Iterable
+from typing import Any
 
 from tradewind.errors import FormatError
 from tradewind.log.events import (
@@ -29,133 +29,156 @@ from tradewind.log.events import (
     Started,
     Unknown,
 )
-from tradewind.log.forms import (
-    DATA,
+from tradewind.log.fields import (
+    CONFIG,
     FLAG,
     INTEGER,
-    PARAMS,
-    REAL,
-    REALS,
+    NUMBER,
+    NUMBERS,
+    PLAIN_DATA,
     TEXT,
     WHOLE,
-    Form,
-    mapping,
-    member,
+    DataclassCodec,
+    FieldCodec,
+    one_of,
     optional,
-    record,
-    shown,
 )
+from tradewind.plain import mapping, parse_json, plain, shown, write_json
 from tradewind.types import Origin, Outcome, Usage
 
-__all__ = ["FORMAT", "decode", "encode"]
+__all__ = ["FORMAT", "decode", "decode_rows", "encode"]
 
-FORMAT = 1  # a change that older readers would misread gets the next number
+FORMAT = 1  # raise it for a change that older versions would misread
 
-_ORIGIN = member(Origin)
-_OUTCOME = record(
+_ORIGIN = one_of(Origin)
+_OUTCOME = DataclassCodec(
     Outcome,
-    {"value": REAL, "cost": optional(REAL), "folds": REALS, "raced": FLAG, "share": REAL},
-)
-_USAGE = record(Usage, {"wall": REAL, "cpu": optional(REAL), "concurrency": REAL, "device": TEXT})
-_TABLE: dict[str, tuple[type, dict[str, Form]]] = {
+    {
+        "value": NUMBER,
+        "cost": optional(NUMBER),
+        "folds": NUMBERS,
+        "raced": FLAG,
+        "share": NUMBER,
+    },
+).as_field()
+_USAGE = DataclassCodec(
+    Usage, {"wall": NUMBER, "cpu": optional(NUMBER), "concurrency": NUMBER, "device": TEXT}
+).as_field()
+_EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
     "created": (
         Created,
         {
-            "space": DATA,
-            "goal": DATA,
-            "strategy": DATA,
+            "space": PLAIN_DATA,
+            "goal": PLAIN_DATA,
+            "strategy": PLAIN_DATA,
             "maximize": FLAG,
             "seed": INTEGER,
-            "at": REAL,
+            "at": NUMBER,
             "data_seed": optional(WHOLE),
         },
     ),
-    "configured": (Configured, {"goal": optional(DATA), "strategy": optional(DATA)}),
-    "enqueued": (Enqueued, {"params": PARAMS, "train_size": optional(REAL)}),
+    "configured": (Configured, {"goal": optional(PLAIN_DATA), "strategy": optional(PLAIN_DATA)}),
+    "enqueued": (Enqueued, {"params": CONFIG, "train_size": optional(NUMBER)}),
     "claimed": (Claimed, {"number": WHOLE, "driver": TEXT, "enqueued": optional(WHOLE)}),
     "proposed": (
         Proposed,
         {
             "number": WHOLE,
-            "params": PARAMS,
+            "params": CONFIG,
             "origin": _ORIGIN,
             "seen": WHOLE,
-            "handover": DATA,
-            "max_cost": optional(REAL),
-            "expected_cost": optional(REAL),
-            "train_size": optional(REAL),
+            "handover": PLAIN_DATA,
+            "max_cost": optional(NUMBER),
+            "expected_cost": optional(NUMBER),
+            "train_size": optional(NUMBER),
         },
     ),
     "started": (
         Started,
-        {"number": WHOLE, "driver": TEXT, "leased": FLAG, "at": optional(REAL)},
+        {"number": WHOLE, "driver": TEXT, "leased": FLAG, "at": optional(NUMBER)},
     ),
     "finished": (
         Finished,
-        {"number": WHOLE, "outcome": _OUTCOME, "usage": optional(_USAGE), "at": optional(REAL)},
+        {"number": WHOLE, "outcome": _OUTCOME, "usage": optional(_USAGE), "at": optional(NUMBER)},
     ),
     "failed": (
         Failed,
         {
             "number": WHOLE,
             "error": TEXT,
-            "cost": optional(REAL),
+            "cost": optional(NUMBER),
             "penalize": FLAG,
             "usage": optional(_USAGE),
-            "at": optional(REAL),
+            "at": optional(NUMBER),
         },
     ),
     "abandoned": (
         Abandoned,
-        {"number": WHOLE, "reason": TEXT, "cost": optional(REAL), "at": optional(REAL)},
+        {"number": WHOLE, "reason": TEXT, "cost": optional(NUMBER), "at": optional(NUMBER)},
     ),
     "requeued": (Requeued, {"number": WHOLE, "reason": TEXT, "retry": FLAG, "lost": FLAG}),
 }
-_READ = {name: record(kind, forms).read for name, (kind, forms) in _TABLE.items()}
-_WRITE = {kind: (name, record(kind, forms).write) for name, (kind, forms) in _TABLE.items()}
+_CODECS = {name: DataclassCodec(kind, codecs) for name, (kind, codecs) in _EVENTS.items()}
+_NAMES = {kind: name for name, (kind, _) in _EVENTS.items()}
 
 
 def encode(event: Event) -> str:
-    """The event as one line; TypeError or ValueError if something in it is not plain data."""
-    name = type(event).__name__
+    """The event as a line. TypeError or ValueError if it holds anything but plain data."""
+    name = _NAMES.get(type(event), type(event).__name__)
     try:
         if isinstance(event, Unknown):
-            return _ENCODER.encode(_unknown(event))
-        if type(event) not in _WRITE:
+            return write_json(_unknown(event))
+        if name not in _CODECS:
             raise TypeError(f"must be an event, but got {shown(event)}")
-        name, write = _WRITE[type(event)]
-        return _ENCODER.encode({"format": FORMAT, "event": name, **write(event)})
+        data = _CODECS[name].encode(event)
+        if event.extra and not data.keys().isdisjoint(("format", "event")):
+            raise ValueError("'extra': must not hold 'format' or 'event'")
+        return write_json({"format": FORMAT, "event": name, **data})
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{name!r} cannot be stored: {error}") from None
 
 
-def decode(text: Any) -> Event:
-    """The event of such a line, or `FormatError`."""
+def decode(line: Any) -> Event:
+    """The event in a line, or `FormatError`."""
     what = "an event"
     try:
-        if not isinstance(text, str):
-            raise TypeError(f"it must be text, but got {shown(text)}")
-        data = mapping(_DECODER.decode(text))
+        if not isinstance(line, str):
+            raise TypeError(f"it must be text, but got {shown(line)}")
+        data = mapping(parse_json(line))
         name = _name(data)
-        if name not in _READ:
+        if name not in _CODECS:
             return Unknown(data)
         what = f"a {name!r} event"
         del data["format"], data["event"]
-        event: Event = _READ[name](data)
-    except (TypeError, ValueError, RecursionError) as error:
+        event: Event = _CODECS[name].decode(data)
+    except (TypeError, ValueError) as error:
         raise FormatError(f"{what} cannot be read: {error}") from None
     return event
 
 
+def decode_rows(rows: Iterable[tuple[int, str | bytes]], after: int, place: str) -> list[Event]:
+    """The events of database rows (position, line), which must count from `after` without a gap."""
+    events: list[Event] = []
+    for position, line in rows:
+        if position != after + len(events):
+            raise FormatError(f"{place}: event {after + len(events)} is missing")
+        try:
+            events.append(decode(line.decode("ascii") if isinstance(line, bytes) else line))
+        except (FormatError, UnicodeDecodeError) as error:
+            raise FormatError(f"{place}, event {position}: {error}") from None
+    return events
+
+
 def _name(data: dict[str, Any]) -> str:
+    """The name of an event whose format this version can read."""
     version, name = data.get("format"), data.get("event")
     if type(version) is not int or version < 1:
         raise ValueError(f"'format' must be {FORMAT}, but got {shown(version)}")
     if version > FORMAT:
         raise ValueError(
             f"a newer version of Tradewind wrote it: its format is {shown(version)}, "
-            f"and this version reads {FORMAT}"
+            f"but this version reads {FORMAT}; update Tradewind"
         )
     if type(name) is not str:
         raise TypeError(f"'event' must be text, but got {shown(name)}")
@@ -163,33 +186,7 @@ def _name(data: dict[str, Any]) -> str:
 
 
 def _unknown(event: Unknown) -> dict[str, Any]:
-    data: dict[str, Any] = DATA.write(event.data)
-    if _name(data) in _READ:
-        raise ValueError(f"{data['event']!r} is a known event")
+    data = mapping(plain(event.data))
+    if _name(data) in _CODECS:
+        raise ValueError(f"{data['event']!r} is not an unknown event")
     return data
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"keys must be distinct, but {twice!r} is given twice")
-    return data
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if value - value != 0.0:  # 1e999 is infinite
-        raise ValueError(f"numbers must be finite, but got {shown(text)}")
-    return value
-
-
-def _not_json(constant: str) -> NoReturn:
-    raise ValueError(f"numbers must be finite, but got {constant}")
-
-
-_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_not_json
-)

@@ -21,7 +21,7 @@ PlainData: TypeAlias = Mapping[str, Any]  # what JSON can express
 
 @dataclass(frozen=True, kw_only=True)
 class _Event:
-    extra: PlainData = field(default_factory=dict, repr=False)
+    extra: PlainData = field(default_factory=dict, repr=False, hash=False)
 
 
 @dataclass(frozen=True)

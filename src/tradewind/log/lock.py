@@ -7,22 +7,22 @@ import weakref
 from _thread import RLock
 
 
-class Lock(RLock):
-    """A reentrant lock. A copy of it, pickled or not, is a new lock, and a forked process finds it
+class Lock(RLock):  # type: ignore[misc]  # only typeshed says that it is final
+    """A reentrant lock. A copy of it, pickled or not, is a new lock. A forked process finds it
     free, even if another thread of the parent held it."""
 
     def __init__(self) -> None:
-        _all.add(self)
+        _locks.add(self)
 
     def __reduce__(self) -> tuple[type[Lock], tuple[()]]:
         return Lock, ()
 
 
-_all: weakref.WeakSet[Lock] = weakref.WeakSet()
+_locks: weakref.WeakSet[Lock] = weakref.WeakSet()
 
 
 def _free_all() -> None:
-    for lock in _all:
+    for lock in _locks:
         lock._at_fork_reinit()  # type: ignore[attr-defined]
 
 

@@ -1,28 +1,33 @@
-"""The seams of storage: a log holds one study, a store holds the logs of many by name.
+"""The seams of storage: a log holds one study, a store holds many logs by name.
 
-Every failure to read or write is a `StorageError`; what was refused has written nothing.
+The functions below are the rules that all logs and stores share. Every failure to read or write is
+a `StorageError`. A call that fails has written nothing.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import Protocol
 
+from tradewind.errors import NoSuchStudy, StudyExists
 from tradewind.log.events import Created, Event
+
+LEASE_SLACK = 1e-3  # seconds that rounding may add to a lease
 
 
 class Conflict(Exception):
-    """An append expected a position that another writer had already taken."""
+    """An append expected another length of the log: somebody else has written to it."""
 
 
 class Log(Protocol):
-    """An append-only list of events, and the leases of those who work on its trials.
+    """An append-only list of events, and the leases on its trials.
 
     Positions count events from 0. Any number of threads, processes and machines may share a log."""
 
     def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
-        """Append all or nothing and return the new length; with `expected`, only if the log has
-        exactly that length, else `Conflict`."""
+        """Append all events or none, and return the new length of the log. With `expected`, raise
+        `Conflict` unless the log has exactly this length."""
         ...
 
     def read(self, after: int) -> Sequence[Event]:
@@ -30,9 +35,9 @@ class Log(Protocol):
         ...
 
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
-        """Lease `trials` for so many seconds from now, by the clock of the store, and return the
-        numbers of all trials that are under a lease, whoever holds it. Leases are beside the log:
-        they take no position. `seconds` of 0 gives leases back."""
+        """Lease `trials` for so many seconds from now, by the clock of the store. Return the
+        numbers of all leased trials, whoever holds them. With `seconds` 0, end these leases.
+        Leases are not events: they take no position in the log."""
         ...
 
 
@@ -40,11 +45,11 @@ class Store(Protocol):
     """Logs by name."""
 
     def create(self, name: str, first: Created) -> Log:
-        """A new log that holds its first event, both or neither; `StudyExists` if there is one."""
+        """Create a log together with its first event; `StudyExists` if the name is taken."""
         ...
 
     def open(self, name: str) -> Log:
-        """The log of this name, or `NoSuchStudy`."""
+        """The log of this study, or `NoSuchStudy`."""
         ...
 
     def names(self) -> list[str]:
@@ -52,10 +57,35 @@ class Store(Protocol):
         ...
 
     def rename(self, name: str, new: str) -> None:
-        """Give a study another name; `NoSuchStudy` or `StudyExists`. Its open logs go on."""
+        """Give a study another name; `NoSuchStudy` or `StudyExists`. Open logs of the study can
+        still be used."""
         ...
 
     def delete(self, name: str) -> None:
-        """Remove a study with all that belongs to it, or `NoSuchStudy`. Its open logs then give
-        `NoSuchStudy` for everything."""
+        """Delete a study and everything that belongs to it, or `NoSuchStudy`. After that, open
+        logs of the study raise `NoSuchStudy` for every call."""
         ...
+
+
+def is_leased(until: float, seconds: float, now: float) -> bool:
+    """Whether a lease of `seconds` that ends at `until` still counts.
+
+    If more time is left than the lease was for, the clock was set back or has restarted since, and
+    the lease does not count."""
+    return now <= until <= now + seconds + LEASE_SLACK
+
+
+def random_id() -> int:
+    """An id that is unique in every database. If a database is replaced while a log is open, the
+    log cannot mistake another study for its own."""
+    return secrets.randbits(63)
+
+
+def already_exists(name: str, where: str) -> StudyExists:
+    """The error to raise if the name is taken."""
+    return StudyExists(f"there is already a study {name!r} in {where}")
+
+
+def not_found(name: str, where: str) -> NoSuchStudy:
+    """The error to raise if there is no such study."""
+    return NoSuchStudy(f"there is no study {name!r} in {where}")

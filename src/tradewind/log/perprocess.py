@@ -1,34 +1,41 @@
-"""What processes must not share, such as connections: each makes its own."""
+"""Values that processes must not share, such as connections."""
 
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
-# What a forked process got from its parent is kept: to close it there could end what the parent is
-# in the middle of.
-_inherited: list[object] = []
-
 
 class PerProcess(Generic[T]):
-    """One `make()` for every process that asks. A pickled copy is a new one, and a fork starts
-    anew, even if a thread of the parent held a lock of the old one."""
+    """Holds a `value` made by `make()`. A forked process and a copy have a new one."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
-        self._made: dict[int, T] = {}  # by process
+        self.value = make()
+        _all.add(self)
 
-    def get(self) -> T:
-        pid = os.getpid()
-        made = self._made.get(pid)
-        return self._made.setdefault(pid, self._make()) if made is None else made
-
-    def __del__(self) -> None:
-        pid = os.getpid()
-        _inherited.extend(made for owner, made in self._made.items() if owner != pid)
+    def renew(self) -> None:
+        """Make a new value in a forked process."""
+        # The parent's value is kept: closing a connection here would end the parent's transaction.
+        _inherited.append(self.value)
+        self.value = self._make()
 
     def __reduce__(self) -> tuple[type[PerProcess[T]], tuple[Callable[[], T]]]:
         return PerProcess, (self._make,)
+
+
+_all: weakref.WeakSet[PerProcess[Any]] = weakref.WeakSet()
+_inherited: list[object] = []
+
+
+def _renew_all() -> None:
+    for owner in _all:
+        owner.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_all)

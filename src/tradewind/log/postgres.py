@@ -1,7 +1,8 @@
 """Studies in PostgreSQL: the store for many machines.
 
-Every statement may be sent twice without harm: studies have random ids, and an append names its
-positions and leaves a token in them. So whatever a lost connection left undecided is asked again.
+Every statement can safely be sent twice: studies have random ids, and an append states its
+positions and stores a random token with them. So if a connection is lost before the answer arrives,
+the statement is simply sent again.
 """
 
 from __future__ import annotations
@@ -9,24 +10,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from tradewind.log import checks
-from tradewind.log.codec import encode
+from tradewind import checks
+from tradewind.log.codec import decode_rows, encode
 from tradewind.log.events import Created, Event
-from tradewind.log.log import Conflict, Log
+from tradewind.log.log import (
+    LEASE_SLACK,
+    Conflict,
+    Log,
+    already_exists,
+    is_leased,
+    not_found,
+    random_id,
+)
 from tradewind.log.postgres_database import (
     Connection,
     Database,
     ForeignKeyViolation,
     UniqueViolation,
 )
-from tradewind.log.rows import decoded, fresh_id
 
 
 class PostgresStore:
-    """Logs in the PostgreSQL database at `url`, over at most `pool_size` connections a process.
+    """A store in the PostgreSQL database at `url`, with up to `pool_size` connections per process.
 
-    The tables, whose names begin with tradewind_, are created where they are missing. A pickled
-    store carries its URL, password included, to other processes."""
+    It creates its tables, whose names begin with tradewind_, if they are missing. A pickled store
+    contains its URL, including the password."""
 
     def __init__(self, url: str, *, pool_size: int = 4) -> None:
         self.database = Database(url, pool_size)
@@ -35,7 +43,7 @@ class PostgresStore:
         return f"<store in {self.database.where}>"
 
     def create(self, name: str, first: Created) -> Log:
-        name, text, study = checks.name(name), encode(first), fresh_id()
+        name, text, study = checks.study_name(name), encode(first), random_id()
 
         def work(db: Connection) -> None:
             try:
@@ -46,47 +54,47 @@ class PostgresStore:
                     (study, name, text),
                 )
             except UniqueViolation:
-                if _id(db, name) != study:
-                    raise checks.exists(name, self.database.where) from None
+                if _find_id(db, name) != study:
+                    raise already_exists(name, self.database.where) from None
 
         self.database.run(work)
         return PostgresLog(self.database, study, name)
 
     def open(self, name: str) -> Log:
-        name = checks.name(name)
-        return PostgresLog(self.database, self._found(name), name)
+        name = checks.study_name(name)
+        return PostgresLog(self.database, self._find(name), name)
 
     def names(self) -> list[str]:
         query = "SELECT name FROM tradewind_studies ORDER BY place"
         return self.database.run(lambda db: [name for (name,) in db.execute(query)])
 
     def rename(self, name: str, new: str) -> None:
-        name, new = checks.name(name), checks.name(new)
-        study = self._found(name)
+        name, new = checks.study_name(name), checks.study_name(new)
+        study = self._find(name)
 
         def work(db: Connection) -> None:
             query = "UPDATE tradewind_studies SET name = %s WHERE id = %s"
             try:
                 if not db.execute(query, (new, study)).rowcount:
-                    raise checks.missing(name, self.database.where)
+                    raise not_found(name, self.database.where)
             except UniqueViolation:
-                raise checks.exists(new, self.database.where) from None
+                raise already_exists(new, self.database.where) from None
 
         self.database.run(work)
 
     def delete(self, name: str) -> None:
-        study = self._found(checks.name(name))
+        study = self._find(checks.study_name(name))
         query = "DELETE FROM tradewind_studies WHERE id = %s"
         self.database.run(lambda db: db.execute(query, (study,)))
 
     def close(self) -> None:
-        """Close the connections of this process; whoever goes on opens new ones."""
+        """Close the connections of this process. The next use opens new ones."""
         self.database.close()
 
-    def _found(self, name: str) -> int:
-        study = self.database.run(lambda db: _id(db, name))
+    def _find(self, name: str) -> int:
+        study = self.database.run(lambda db: _find_id(db, name))
         if study is None:
-            raise checks.missing(name, self.database.where)
+            raise not_found(name, self.database.where)
         return study
 
 
@@ -95,13 +103,13 @@ class PostgresLog:
 
     def __init__(self, database: Database, study: int, name: str) -> None:
         self._database, self._study, self._name = database, study, name
-        self._seen = 1  # a length that the log has had: a first guess at where its end is
+        self._seen = 1  # a past length of the log: the first guess for where it ends
 
     def __repr__(self) -> str:
         return f"<log of study {self._name!r} in {self._database.where}>"
 
     def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
-        texts, token = [encode(event) for event in events], fresh_id()
+        texts, token = [encode(event) for event in events], random_id()
         at = self._seen if expected is None else expected
         while True:
             length = self._database.run(partial(self._insert, texts=texts, at=at, token=token))
@@ -109,34 +117,36 @@ class PostgresLog:
                 self._seen = at + len(texts)
                 return self._seen
             if expected is not None:
-                raise Conflict(f"expected {expected} events, found {length}")
+                raise Conflict(f"expected {expected} events, but there are {length}")
             at = length
 
     def _insert(self, db: Connection, texts: list[str], at: int, token: int) -> int | None:
-        """Append at this position; if it is not the end, return what is."""
+        """Append at position `at` and return None, or return the length of the log if it is
+        another."""
         try:
             values = (self._study, at, token, texts, at, self._study)
             if texts and db.execute(_INSERT, values).rowcount:
                 return None
-        except UniqueViolation:  # another writer was faster by less than a round trip
+        except UniqueViolation:  # another writer was faster, between our check and our insert
             pass
         except ForeignKeyViolation:
-            raise checks.missing(self._name, self._database.where) from None
+            raise not_found(self._name, self._database.where) from None
         row = db.execute(_LENGTH, (at, self._study)).fetchone()
         if row is None:
-            raise checks.missing(self._name, self._database.where)
+            raise not_found(self._name, self._database.where)
         length, writer = row
-        done = length == at if not texts else writer == token  # by an attempt that lost its answer
-        return None if done else int(length)
+        # With our own token, an earlier attempt has succeeded, and only its answer was lost.
+        is_done = writer == token if texts else length == at
+        return None if is_done else int(length)
 
     def read(self, after: int) -> Sequence[Event]:
         after = checks.position(after)
         rows = self._database.run(lambda db: db.execute(_READ, (after, self._study)).fetchall())
         if not rows:
-            raise checks.missing(self._name, self._database.where)
-        if rows[0][0] is None:  # the study, and no event of it
+            raise not_found(self._name, self._database.where)
+        if rows[0][0] is None:  # the study exists, but has no event from there on
             return []
-        events = decoded(rows, after, f"study {self._name!r} in {self._database.where}")
+        events = decode_rows(rows, after, f"study {self._name!r} in {self._database.where}")
         self._seen = after + len(events)
         return events
 
@@ -148,29 +158,29 @@ class PostgresLog:
                 try:
                     db.execute(_LEASE, (self._study, seconds, seconds, trials))
                 except ForeignKeyViolation:
-                    raise checks.missing(self._name, self._database.where) from None
+                    raise not_found(self._name, self._database.where) from None
             elif trials:
-                db.execute(_GIVE_BACK, (self._study, trials))
+                db.execute(_END_LEASES, (self._study, trials))
             rows = db.execute(_LEASES, (self._study,)).fetchall()
             if not rows:
-                raise checks.missing(self._name, self._database.where)
-            leases = {
-                trial: checks.stands(left, granted, 0.0)
-                for trial, left, granted in rows
-                if trial is not None  # the study, and no lease of it
+                raise not_found(self._name, self._database.where)
+            leased = {
+                trial: is_leased(left, length, 0.0)
+                for trial, left, length in rows
+                if trial is not None  # the study exists, but has no lease
             }
-            if trials and not all(leases.values()):
-                db.execute(_SWEEP, (self._study, checks.SLACK))
-            return frozenset(trial for trial, stands in leases.items() if stands)
+            if trials and not all(leased.values()):
+                db.execute(_DELETE_EXPIRED, (self._study, LEASE_SLACK))
+            return frozenset(trial for trial, holds in leased.items() if holds)
 
         return self._database.run(work)
 
 
-# Refused unless the log has exactly the length that its first position says.
+# Inserts nothing unless the log ends exactly where the new events begin.
 _INSERT = """
 INSERT INTO tradewind_events (study, position, event, token)
 SELECT %s, %s + n - 1, event, %s
-FROM unnest(%s::text[]) WITH ORDINALITY AS given (event, n)
+FROM unnest(%s::text[]) WITH ORDINALITY AS added (event, n)
 WHERE %s = (SELECT coalesce(max(position) + 1, 0) FROM tradewind_events WHERE study = %s)
 """
 _LENGTH = """
@@ -186,22 +196,22 @@ WHERE id = %s ORDER BY position
 _LEASE = """
 INSERT INTO tradewind_leases (study, trial, until, seconds)
 SELECT %s, trial, clock_timestamp() + make_interval(secs => %s::float8), %s
-FROM unnest(%s::bigint[]) AS given (trial)
+FROM unnest(%s::bigint[]) AS added (trial)
 ON CONFLICT (study, trial) DO UPDATE SET until = excluded.until, seconds = excluded.seconds
 """
-_GIVE_BACK = "DELETE FROM tradewind_leases WHERE study = %s AND trial = ANY(%s::bigint[])"
+_END_LEASES = "DELETE FROM tradewind_leases WHERE study = %s AND trial = ANY(%s::bigint[])"
 _LEASES = """
 SELECT trial, extract(epoch FROM until - clock_timestamp())::float8, seconds
 FROM tradewind_studies LEFT JOIN tradewind_leases ON study = id
 WHERE id = %s
 """
-_SWEEP = """
+_DELETE_EXPIRED = """
 DELETE FROM tradewind_leases WHERE study = %s AND NOT (
     until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => seconds + %s)
 )
 """
 
 
-def _id(db: Connection, name: str) -> int | None:
+def _find_id(db: Connection, name: str) -> int | None:
     row = db.execute("SELECT id FROM tradewind_studies WHERE name = %s", (name,)).fetchone()
     return None if row is None else row[0]

@@ -1,4 +1,4 @@
-"""The way to a PostgreSQL database: its address, its tables, and connections that may be lost."""
+"""One PostgreSQL database: its address, its tables, and requests that survive a lost connection."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 Pool: TypeAlias = "ConnectionPool[Connection]"
 T = TypeVar("T")
 
-SCHEMA = 1  # a change of the tables gets the next number
+SCHEMA = 1  # raise it when the tables change
 PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # seconds between attempts to reach the server again
-FIRST_PAUSES = PAUSES[:3]  # where it has never been reached, the address may just be wrong
+FIRST_PAUSES = PAUSES[:3]  # before it was ever reached, when the address may simply be wrong
 
 _DEFAULTS = {
     "client_encoding": "UTF8",
     "fallback_application_name": "tradewind",
     "connect_timeout": "10",
-    "keepalives_idle": "30",  # notice within a minute that the other side is gone
+    "keepalives_idle": "30",  # notice within a minute that the server is gone
     "keepalives_interval": "10",
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",
 }
-_LOCK = 0x54574E44  # "TWND": held while tables are created
+_LOCK = 0x54574E44  # "TWND": the advisory lock while tables are created
 _TABLES = """
 CREATE TABLE IF NOT EXISTS tradewind_schema (version integer NOT NULL);
 CREATE TABLE IF NOT EXISTS tradewind_studies (
@@ -63,8 +63,9 @@ CREATE TABLE IF NOT EXISTS tradewind_leases (
 
 
 class Database:
-    """The database at `url`, over at most `pool_size` connections a process. `where` names it,
-    without its password; a pickled copy carries that along."""
+    """The database at `url`, with up to `pool_size` connections per process.
+
+    `where` names it in messages, without the password. A pickled copy contains the password."""
 
     def __init__(self, url: str, pool_size: int) -> None:
         if not isinstance(url, str):
@@ -73,56 +74,68 @@ class Database:
             raise ValueError("the URL of a database must begin with postgresql://")
         if pool_size < 1:
             raise ValueError(f"pool_size must be at least 1, but got {pool_size!r}")
-        given = _options(url)
-        if given is None:
+        options = _parse(url)
+        if options is None:
             raise ValueError(
                 "the URL of a database must be postgresql://user:password@host:port/database, with "
                 "special characters as %-codes; this one cannot be read"
             )
-        self._conninfo = make_conninfo("", **{**_DEFAULTS, **given})
-        self._secrets = _secrets(url, given)
-        host = f"{given.get('host') or 'localhost'}:{given.get('port') or 5432}"
-        self.where = self._scrubbed(f"PostgreSQL at {host}, database {given.get('dbname')!r}")
+        self._conninfo = make_conninfo("", **{**_DEFAULTS, **options})
+        self._secrets = _secrets(url, options)
+        host = f"{options.get('host') or 'localhost'}:{options.get('port') or 5432}"
+        self.where = self._hide_secrets(f"PostgreSQL at {host}, database {options.get('dbname')!r}")
         self._pool_size = pool_size
+        self._lock = Lock()
         self._handle = PerProcess(_Handle)
 
     def run(self, work: Callable[[Connection], T]) -> T:
-        """What `work` gives. It is called again while connections are lost, also when it had been
-        done already and only the answer was lost: it must come to the same."""
-        handle = self._handle.get()
-        pauses = list(PAUSES if handle.reached else FIRST_PAUSES)
+        """Call `work` with a connection and return its result.
+
+        If the connection is lost, `work` is called again. It may have succeeded before, with only
+        the answer lost, so calling it twice must have the same effect as calling it once."""
+        handle = self._handle.value
+        pauses = list(PAUSES if handle.was_reached else FIRST_PAUSES)
         while True:
             pool = None
             try:
-                pool = handle.opened(self._open)
+                pool = self._open()
                 with pool.connection() as db:
                     return work(db)
             except psycopg.Error as error:
-                passing = _passing(error)
-                reason = " ".join(self._scrubbed(str(error)).split()) or type(error).__name__
-            handle.close(pool)
-            # raised here, not above, to have no context that could show a password
-            if not passing:
+                may_pass = _may_pass(error)
+                reason = " ".join(self._hide_secrets(str(error)).split()) or type(error).__name__
+            self._close(pool)
+            # Raised out here, without the original error, which could show the password.
+            if not may_pass:
                 raise StorageError(f"{self.where} cannot be used: {reason}")
             if not pauses:
-                undecided = "; what was last asked of it may or may not have been done"
-                raise StorageError(
-                    f"{self.where} cannot be reached{undecided if handle.reached else ''}: {reason}"
-                )
+                unsure = "; the last request may or may not have been carried out"
+                more = unsure if handle.was_reached else ""
+                raise StorageError(f"{self.where} cannot be reached{more}: {reason}")
             time.sleep(pauses.pop(0))
 
     def close(self) -> None:
-        """Close the connections of this process; whoever goes on opens new ones."""
-        handle = self._handle.get()
-        handle.close(handle.pool)
+        """Close the connections of this process. The next use opens new ones."""
+        self._close(self._handle.value.pool)
 
     def _open(self) -> Pool:
-        # Errors of the first connection are seen here; those of a pool go to its own threads.
+        """The pool of this process."""
+        with self._lock:
+            handle = self._handle.value
+            if handle.pool is None:
+                handle.pool = self._connect()
+                handle.was_reached = True
+                # Runs before the interpreter ends, which would wait for the threads of the pool.
+                handle.close_pool = weakref.finalize(handle, _close, handle.pool, os.getpid())
+            return handle.pool
+
+    def _connect(self) -> Pool:
+        # The first connection raises its errors here; a pool would only log them in its threads.
         with psycopg.connect(self._conninfo, autocommit=True) as db:
             _prepare(db, self.where)
         return ConnectionPool(
             self._conninfo,
-            # no statements are prepared: a pooler between us and the server may not know them
+            # No prepared statements: a connection pooler such as PgBouncer may not support them.
             kwargs={"autocommit": True, "prepare_threshold": None},
             min_size=0,
             max_size=self._pool_size,
@@ -130,7 +143,15 @@ class Database:
             open=True,
         )
 
-    def _scrubbed(self, text: str) -> str:
+    def _close(self, pool: Pool | None) -> None:
+        """Close `pool`, unless another thread already has and perhaps opened the next one."""
+        with self._lock:
+            handle = self._handle.value
+            if pool is not None and pool is handle.pool:
+                handle.pool = None
+                handle.close_pool()
+
+    def _hide_secrets(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
@@ -141,24 +162,8 @@ class _Handle:
 
     def __init__(self) -> None:
         self.pool: Pool | None = None
-        self.reached = False  # ever
-        self._lock = Lock()
-
-    def opened(self, make: Callable[[], Pool]) -> Pool:
-        with self._lock:
-            if self.pool is None:
-                self.pool = make()
-                self.reached = True
-                # before the interpreter stops the threads of the pool, which would be waited for
-                self._closing = weakref.finalize(self, _close, self.pool, os.getpid())
-            return self.pool
-
-    def close(self, pool: Pool | None) -> None:
-        """Close `pool`, unless another thread has done so and opened the next one."""
-        with self._lock:
-            if pool is not None and pool is self.pool:
-                self.pool = None
-                self._closing()
+        self.close_pool: Callable[[], Any] = lambda: None
+        self.was_reached = False  # ever, by this process
 
 
 def _close(pool: Pool, owner: int) -> None:
@@ -167,7 +172,7 @@ def _close(pool: Pool, owner: int) -> None:
 
 
 def _prepare(db: Connection, where: str) -> None:
-    """Make the tables where they are missing."""
+    """Create the tables if they are missing, and check their version."""
     (found,) = db.execute("SELECT to_regclass('tradewind_schema')").fetchone() or (None,)
     if found is None:
         with db.transaction():
@@ -181,40 +186,40 @@ def _prepare(db: Connection, where: str) -> None:
     (version,) = db.execute("SELECT max(version) FROM tradewind_schema").fetchone() or (None,)
     if version is None:
         raise FormatError(
-            f"{where}: the table tradewind_schema is empty, so its tables are damaged"
+            f"{where} is damaged: the table tradewind_schema must hold a version, but it is empty"
         )
     if version > SCHEMA:
         raise FormatError(
-            f"{where} is from a newer version of Tradewind: its tables are of version {version}, "
-            f"and this version reads {SCHEMA}"
+            f"{where} is from a newer version of Tradewind: its tables have version {version}, "
+            f"but this version reads {SCHEMA}; update Tradewind"
         )
 
 
-# too many connections; shut down, crashed, starting; idle too long; a standby being promoted
-_PASSING = ("53300", "57P01", "57P02", "57P03", "57P05", "25006")
+# too many connections; shutting down, crashed, starting; idle too long; a standby being promoted
+_PASSING_STATES = ("53300", "57P01", "57P02", "57P03", "57P05", "25006")
 
 
-def _passing(error: psycopg.Error) -> bool:
-    """Whether the same may work in a moment: the connection was lost, the server is starting or
-    stopping or has no connection free, or it broke off one of two transactions."""
+def _may_pass(error: psycopg.Error) -> bool:
+    """Whether the same request may succeed in a moment: the connection was lost, the server is
+    starting or stopping or has no free connection, or two transactions were in each other's way."""
     state = error.sqlstate
-    if state is None:  # not from the server
+    if state is None:  # the error does not come from the server
         return isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
-    return state[:2] in ("08", "40") or state in _PASSING
+    return state[:2] in ("08", "40") or state in _PASSING_STATES
 
 
-def _options(url: str) -> dict[str, Any] | None:
+def _parse(url: str) -> dict[str, Any] | None:
     try:
         return conninfo_to_dict(url)
-    except psycopg.Error:  # its message may show the password
+    except psycopg.Error:  # not shown: its message may contain the password
         return None
 
 
-def _secrets(url: str, given: dict[str, Any]) -> list[str]:
-    """What no message may show: the password, and what may be a part of one that was not written
-    as %-codes and so was taken for a host or a port."""
+def _secrets(url: str, options: dict[str, Any]) -> list[str]:
+    """What no message may show: the password, and every part of it. A password with special
+    characters that are not %-codes may have been parsed as a host or a port."""
     raw = re.match(r"[^:]*://[^:]*:(.*)@", url)
     parts = [raw[1], *re.split(r"[@:/?#]", raw[1])] if raw else []
     parts += [unquote(part) for part in parts]
-    parts += [str(given[key]) for key in ("password", "sslpassword") if key in given]
+    parts += [str(options[key]) for key in ("password", "sslpassword") if key in options]
     return sorted({part for part in parts if len(part) > 1}, key=len, reverse=True)

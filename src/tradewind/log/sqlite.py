@@ -1,7 +1,7 @@
-"""Studies in a SQLite file: the embedded store, for any number of processes of one machine.
+"""Studies in a SQLite file: the embedded store, for any number of processes on one machine.
 
-The file is in write-ahead mode: readers never wait, an append is there whole or not at all, also
-after a process was killed. What is not ours is never written to.
+The file is in write-ahead mode: readers never wait, and an append is written completely or not at
+all, even if the process is killed.
 """
 
 from __future__ import annotations
@@ -11,20 +11,19 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 
+from tradewind import checks
 from tradewind.errors import NoSuchStudy
-from tradewind.log import checks
-from tradewind.log.codec import encode
+from tradewind.log.codec import decode_rows, encode
 from tradewind.log.events import Created, Event
-from tradewind.log.log import Conflict, Log
-from tradewind.log.rows import decoded, fresh_id
+from tradewind.log.log import Conflict, Log, already_exists, is_leased, not_found, random_id
 from tradewind.log.sqlite_file import File
 
 
 class SqliteStore:
-    """Logs in the SQLite file at `path`, which the first study creates.
+    """A store in the SQLite file at `path`. Creating the first study creates the file.
 
-    `synchronous` "NORMAL" survives a killed process; "FULL" also a power cut, at the price of a
-    write to the disk for every append. Leases end by `clock`, which all processes must share."""
+    `synchronous` "NORMAL" survives a killed process. "FULL" also survives a power cut, but waits
+    for the disk at every append. Leases end by `clock`, which all processes must share."""
 
     def __init__(
         self,
@@ -40,10 +39,10 @@ class SqliteStore:
         return f"SqliteStore({self.file.path!r})"
 
     def create(self, name: str, first: Created) -> Log:
-        name, text, study = checks.name(name), encode(first), fresh_id()
-        with self.file.session(write=True, create=True) as db:
-            if _id(db, name) is not None:
-                raise checks.exists(name, self.file.path)
+        name, text, study = checks.study_name(name), encode(first), random_id()
+        with self.file.connect(write=True, create=True) as db:
+            if _find_id(db, name) is not None:
+                raise already_exists(name, self.file.path)
             db.execute(
                 "INSERT INTO studies SELECT ?, coalesce(max(place) + 1, 0), ? FROM studies",
                 (study, name),
@@ -52,39 +51,39 @@ class SqliteStore:
         return SqliteLog(self.file, self._clock, study, name)
 
     def open(self, name: str) -> Log:
-        name = checks.name(name)
-        with self.file.session() as db:
-            return SqliteLog(self.file, self._clock, self._found(db, name), name)
+        name = checks.study_name(name)
+        with self.file.connect() as db:
+            return SqliteLog(self.file, self._clock, self._find(db, name), name)
 
     def names(self) -> list[str]:
         try:
-            with self.file.session() as db:
+            with self.file.connect() as db:
                 return [name for (name,) in db.execute("SELECT name FROM studies ORDER BY place")]
-        except NoSuchStudy:  # not even a file
+        except NoSuchStudy:  # there is no file yet
             return []
 
     def rename(self, name: str, new: str) -> None:
-        name, new = checks.name(name), checks.name(new)
-        with self.file.session(write=True) as db:
-            study = self._found(db, name)
-            if _id(db, new) not in (None, study):
-                raise checks.exists(new, self.file.path)
+        name, new = checks.study_name(name), checks.study_name(new)
+        with self.file.connect(write=True) as db:
+            study = self._find(db, name)
+            if _find_id(db, new) not in (None, study):
+                raise already_exists(new, self.file.path)
             db.execute("UPDATE studies SET name = ? WHERE id = ?", (new, study))
 
     def delete(self, name: str) -> None:
-        name = checks.name(name)
-        with self.file.session(write=True) as db:
-            study = self._found(db, name)
+        name = checks.study_name(name)
+        with self.file.connect(write=True) as db:
+            study = self._find(db, name)
             db.execute("DELETE FROM studies WHERE id = ?", (study,))
 
     def close(self) -> None:
-        """Close the file in this process; whoever goes on opens it again."""
+        """Close the connection of this process. The next use opens a new one."""
         self.file.close()
 
-    def _found(self, db: sqlite3.Connection, name: str) -> int:
-        study = _id(db, name)
+    def _find(self, db: sqlite3.Connection, name: str) -> int:
+        study = _find_id(db, name)
         if study is None:
-            raise checks.missing(name, self.file.path)
+            raise not_found(name, self.file.path)
         return study
 
 
@@ -99,10 +98,10 @@ class SqliteLog:
 
     def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
         texts = [encode(event) for event in events]
-        with self._file.session(write=bool(texts)) as db:
+        with self._file.connect(write=bool(texts)) as db:
             length = self._length(db)
             if expected is not None and expected != length:
-                raise Conflict(f"expected {expected} events, found {length}")
+                raise Conflict(f"expected {expected} events, but there are {length}")
             db.executemany(
                 "INSERT INTO events VALUES (?, ?, ?)",
                 [(self._study, position, text) for position, text in enumerate(texts, length)],
@@ -111,7 +110,7 @@ class SqliteLog:
 
     def read(self, after: int) -> Sequence[Event]:
         after = checks.position(after)
-        with self._file.session() as db:
+        with self._file.connect() as db:
             rows = db.execute(
                 "SELECT position, CAST(event AS BLOB) FROM events "
                 "WHERE study = ? AND position >= ? ORDER BY position",
@@ -119,30 +118,28 @@ class SqliteLog:
             ).fetchall()
             if not rows:
                 self._length(db)
-        return decoded(rows, after, f"study {self._name!r} in {self._file.path}")
+        return decode_rows(rows, after, f"study {self._name!r} in {self._file.path}")
 
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
         trials, seconds = checks.lease(trials, seconds)
-        with self._file.session(write=bool(trials)) as db:
+        with self._file.connect(write=bool(trials)) as db:
             self._length(db)
             now = self._clock()
-            leases = {
-                trial: checks.stands(until, granted, now)
-                for trial, until, granted in db.execute(
-                    "SELECT trial, until, seconds FROM leases WHERE study = ?", (self._study,)
-                )
-            }
+            rows = db.execute(
+                "SELECT trial, until, seconds FROM leases WHERE study = ?", (self._study,)
+            )
+            leased = {trial: is_leased(until, length, now) for trial, until, length in rows}
             if trials:
-                leases |= dict.fromkeys(trials, seconds > 0)
+                leased |= dict.fromkeys(trials, seconds > 0)
                 db.executemany(
                     "DELETE FROM leases WHERE study = ? AND trial = ?",
-                    [(self._study, trial) for trial, stands in leases.items() if not stands],
+                    [(self._study, trial) for trial, holds in leased.items() if not holds],
                 )
                 db.executemany(
                     "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)",
                     [(self._study, t, now + seconds, seconds) for t in trials if seconds],
                 )
-        return frozenset(trial for trial, stands in leases.items() if stands)
+        return frozenset(trial for trial, holds in leased.items() if holds)
 
     def _length(self, db: sqlite3.Connection) -> int:
         row = db.execute(
@@ -151,11 +148,11 @@ class SqliteLog:
             (self._study,),
         ).fetchone()
         if row is None:
-            raise checks.missing(self._name, self._file.path)
+            raise not_found(self._name, self._file.path)
         length: int = row[0]
         return length
 
 
-def _id(db: sqlite3.Connection, name: str) -> int | None:
+def _find_id(db: sqlite3.Connection, name: str) -> int | None:
     row = db.execute("SELECT id FROM studies WHERE name = ?", (name,)).fetchone()
     return None if row is None else row[0]

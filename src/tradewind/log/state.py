@@ -66,13 +66,14 @@ class StudyState:
     @classmethod
     def of(cls, events: Iterable[Event]) -> StudyState:
         """The state that a log implies."""
-        first, *later = events
+        events = list(events)
+        first = events[0] if events else None
         if not isinstance(first, Created):
             raise FormatError(f"a log must begin with the study's creation, but got {first}")
         if first.seed < 0:
             raise FormatError(f"the seed of a study must be ≥ 0, but got {first.seed}")
         state = cls(Space.from_dict(first.space), seed=first.seed, maximize=first.maximize)
-        state.apply([first, *later])
+        state.apply(events)
         return state
 
     @property
@@ -110,7 +111,7 @@ class StudyState:
         return number and 0.0 < train_size <= 1.0
 
     def apply(self, events: Iterable[Event]) -> None:
-        """Read on. After an error the state must not be used any more."""
+        """Apply the next events of the log. After an error this state must not be used any more."""
         for event in events:
             self._apply(event)
             self.position += 1
@@ -118,6 +119,7 @@ class StudyState:
     def _apply(self, event: Event) -> None:
         match event:
             case Created():
+                self._check(event, self.position == 0)
                 self.goal, self.strategy, self.created = event.goal, event.strategy, event.at
                 if event.data_seed is not None:
                     self.data_seed = event.data_seed
@@ -129,8 +131,8 @@ class StudyState:
                 self.queue[self.enqueued] = event
                 self.enqueued += 1
             case Claimed(number, driver, enqueued):
-                known = self.trials.get(number)
-                self._check(event, number <= self.claims and (known is None or known.state in OPEN))
+                trial = self.trials.get(number)
+                self._check(event, number <= self.claims and (trial is None or trial.state in OPEN))
                 self.claims = max(self.claims, number + 1)
                 self._hold(number, driver, leased=True)
                 if enqueued is not None:
@@ -200,9 +202,10 @@ class StudyState:
         number = event.number
         self._check(event, number < self.claims and number not in self.trials)
         wanted = self._taken.pop(number, None)
-        given = (event.params, event.train_size)
-        as_enqueued = wanted is not None and given == (wanted.params, wanted.train_size)
-        self._check(event, event.origin is not Origin.ENQUEUED or as_enqueued)
+        if event.origin is Origin.ENQUEUED:
+            proposed = (event.params, event.train_size)
+            as_wanted = wanted is not None and proposed == (wanted.params, wanted.train_size)
+            self._check(event, as_wanted)
         size: Any = 1.0 if event.train_size is None else event.train_size
         if self.space.size_name is not None:
             size = event.params.get(self.space.size_name, 1.0)

@@ -1,7 +1,7 @@
-"""The models of the papers, as scikit-learn estimators, and the texts and vectors they read.
+"""The models of the papers as scikit-learn estimators, and readers for their data and vectors.
 
-Each name is loaded when it is asked for: PyTorch and gensim come with `tradewind[text]`, LightGBM
-with `tradewind[trees]`, and nobody needs them all.
+Each name is loaded when it is first used, because the models need different packages: PyTorch and
+gensim come with `tradewind[text]`, LightGBM with `tradewind[trees]`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tradewind.models.datasets import load_insuranceqa as load_insuranceqa
-    from tradewind.models.datasets import load_letor as load_letor
     from tradewind.models.datasets import load_mr as load_mr
     from tradewind.models.datasets import load_yelp as load_yelp
+    from tradewind.models.letor import load_letor as load_letor
     from tradewind.models.ranking import precision_at_1 as precision_at_1
     from tradewind.models.ranking import reciprocal_rank as reciprocal_rank
     from tradewind.models.siamese import SiameseBiLSTM as SiameseBiLSTM
@@ -33,7 +33,7 @@ _HOMES = {
     "Vocabulary": "text",
     "WordVectors": "vectors",
     "load_insuranceqa": "datasets",
-    "load_letor": "datasets",
+    "load_letor": "letor",
     "load_mr": "datasets",
     "load_yelp": "datasets",
     "precision_at_1": "ranking",

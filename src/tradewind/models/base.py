@@ -1,4 +1,4 @@
-"""What the estimators of this package have in common."""
+"""What all models have in common."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from tradewind.models.saving import Saved
+from tradewind.models.saving import Savable
 from tradewind.space import Parameter, TrainSize
 
 
-class Model(Saved, BaseEstimator):  # type: ignore[misc]
-    """An estimator that can be saved."""
+class Model(Savable, BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn estimator with `save` and `load`."""
 
 
 class TextClassifier(ClassifierMixin, Model):  # type: ignore[misc]
@@ -25,9 +25,9 @@ class TextClassifier(ClassifierMixin, Model):  # type: ignore[misc]
         return tags
 
 
-def with_sizes(
+def add_train_size(
     parameters: Mapping[str, Parameter], train_sizes: Iterable[float] | None
 ) -> dict[str, Parameter]:
-    """The parameters of a space, and the size of the training set where there are several."""
+    """The parameters of a space, plus the training size if `train_sizes` are given."""
     size = {} if train_sizes is None else {"train_size": TrainSize(list(train_sizes))}
     return {**parameters, **size}

@@ -1,25 +1,29 @@
-"""The public data of the experiments, from files that the user has: each in the form in which its
-authors publish it, and in a tidy one. Without a path, in the folder that TRADEWIND_DATA names."""
+"""Reading the public data sets of the papers from your own files, either as their authors publish
+them or in a tidy form. Without a path, files are looked for in the folder that the environment
+variable TRADEWIND_DATA names."""
 
 from __future__ import annotations
 
 import html
-import io
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tradewind.checks import flag, or_none, whole
 from tradewind.errors import DataError, DataMissing
-from tradewind.models.files import CHUNK, FOLDER, arrays, columns, data_folder, lines, opened
+from tradewind.models.files import (
+    FOLDER,
+    data_folder,
+    open_data,
+    read_arrays,
+    read_columns,
+    read_lines,
+)
 
 Location: TypeAlias = str | os.PathLike[str]
 
@@ -37,33 +41,31 @@ _POOLS = {
     "train": (100, 500, 1000, 1500),
     "valid": (500, 100, 1000, 1500),
     "test": (500, 100, 1000, 1500),
-}  # sizes, the preferred first
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_JUDGED = re.compile(rf"{_NUMBER}\s+qid:\d{{1,18}}(?:\s+\d{{1,18}}:{_NUMBER})*")
-_MOST_FEATURES = 1 << 16
-_MOST_RELEVANT = 1 << 31
+}  # sizes of the published pools, the preferred one first
 
 
 # ---- MR and Yelp ----
 
 
 def load_mr(path: Location | None = None) -> tuple[list[str], NDArray[np.int64]]:
-    """Movie reviews of a sentence each (Pang and Lee 2005): the texts, and 1 where one is positive.
+    """Movie reviews of one sentence each (Pang and Lee 2005): texts and labels, 1 for positive and
+    0 for negative.
 
-    The folder has mr.pos.txt and mr.neg.txt in UTF-8, or rt-polarity.pos and .neg as published.
+    The folder must have mr.pos.txt and mr.neg.txt in UTF-8, or rt-polarity.pos and rt-polarity.neg
+    as published.
     """
-    folder = _folder("mr", path)
+    folder = _locate("mr", path)
     for positive, negative, encoding in _MR:
-        if _there(folder, positive) or _there(folder, negative):
-            good = _sentences(_needed("mr", folder, positive), encoding)
-            bad = _sentences(_needed("mr", folder, negative), encoding)
+        if _find(folder, positive) or _find(folder, negative):
+            good = _read_sentences(_require("mr", folder, positive), encoding)
+            bad = _read_sentences(_require("mr", folder, negative), encoding)
             labels = np.repeat(np.array([1, 0], dtype=np.int64), [len(good), len(bad)])
             return good + bad, labels
     raise _missing("mr", folder, [name for *pair, _ in _MR for name in pair])
 
 
-def _sentences(path: Path, encoding: str) -> list[str]:
-    texts = [" ".join(line.split()) for _, line in lines(path, encoding)]
+def _read_sentences(path: Path, encoding: str) -> list[str]:
+    texts = [" ".join(line.split()) for _, line in read_lines(path, encoding)]
     texts = [text for text in texts if text]
     if not texts:
         raise DataError(f"{path} is empty")
@@ -71,16 +73,18 @@ def _sentences(path: Path, encoding: str) -> list[str]:
 
 
 def load_yelp(path: Location | None = None) -> tuple[list[str], NDArray[np.int64]]:
-    """Reviews and their stars, 1 to 5. The file, or one in the folder, is yelp_reviews.tsv (stars,
-    source, text) or Yelp's own yelp_academic_dataset_review.json."""
-    place = _folder("yelp", path)
-    file = next(filter(None, (_there(place, name) for name in _YELP)), None)
+    """Yelp reviews: texts and stars from 1 to 5.
+
+    `path` is a file, or a folder with yelp_reviews.tsv (columns: stars, source, text) or with
+    Yelp's own yelp_academic_dataset_review.json."""
+    place = _locate("yelp", path)
+    file = next(filter(None, (_find(place, name) for name in _YELP)), None)
     if place.is_file():
         file = place
     if file is None:
         raise _missing("yelp", place, _YELP)
     texts, stars = [], []
-    for number, given, text in _reviews(file):
+    for number, given, text in _read_reviews(file):
         if given not in _STARS:
             raise DataError(
                 f"{file}, line {number}: stars must be 1, 2, 3, 4 or 5, but got {given!r:.40}"
@@ -92,25 +96,28 @@ def load_yelp(path: Location | None = None) -> tuple[list[str], NDArray[np.int64
     return texts, np.array(stars, dtype=np.int64)
 
 
-def _reviews(path: Path) -> Iterator[tuple[int, str | float, str]]:
-    """Line by line, the stars as they are given and the text."""
-    with opened(path) as file:
+def _read_reviews(path: Path) -> Iterator[tuple[int, str | float, str]]:
+    """Line number, stars as they are in the file, and text of each review."""
+    with open_data(path) as file:
         is_json = file.read(1) == b"{"
     if not is_json:
-        for number, (stars, _, text) in columns(path, 3):
+        for number, (stars, _, text) in read_columns(path, 3):
             yield number, stars, text
         return
-    for number, line in lines(path):
+    for number, line in read_lines(path):
         try:
             review = json.loads(line)
             stars, text = review["stars"], review["text"]
         except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise DataError(
-                f"{path}, line {number}: a review with `stars` and `text` is needed, but: {error}"
+                f"{path}, line {number}: a review must have `stars` and `text`, but reading it "
+                f"failed: {error!r:.80}"
             ) from None
-        if type(stars) not in (int, float) or not isinstance(text, str):  # true is no star
+        if type(stars) not in (int, float) or not isinstance(
+            text, str
+        ):  # JSON's true is not a number of stars
             raise DataError(
-                f"{path}, line {number}: stars must be a number and text a string, but they are "
+                f"{path}, line {number}: stars must be a number and text a string, but got "
                 f"{stars!r:.40} and {text!r:.40}"
             )
         yield number, stars, text
@@ -121,8 +128,8 @@ def _reviews(path: Path) -> Iterator[tuple[int, str | float, str]]:
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """Questions with the ids of their right answers, and those of the answers to choose from. The
-    right ones need not be among these: a pool is what a search engine found."""
+    """Questions with the ids of their correct answers, and a pool of answer ids to choose from.
+    The pool is what a search engine found, so it may lack the correct answers."""
 
     texts: tuple[str, ...]
     domains: tuple[str, ...]
@@ -144,78 +151,84 @@ class InsuranceQA:
 
 
 def load_insuranceqa(path: Location | None = None) -> InsuranceQA:
-    """The folder has answers.tsv, questions.{train,valid,test}.tsv and pools.npz, or the raw files
-    of version 2 as published. Of several pools, training takes that of 100, the others of 500."""
-    folder = _folder("insuranceqa", path)
-    if file := _there(folder, "answers.tsv"):
-        return _tidy(folder, file)
-    if file := _there(folder, _V2_ANSWERS):
-        return _published(folder, file)
+    """InsuranceQA, version 2.
+
+    The folder must have answers.tsv, questions.{train,valid,test}.tsv and pools.npz, or the raw
+    files as published. If there are pools of several sizes, training questions use those of 100
+    answers, the others those of 500."""
+    folder = _locate("insuranceqa", path)
+    if file := _find(folder, "answers.tsv"):
+        return _load_tidy(folder, file)
+    if file := _find(folder, _V2_ANSWERS):
+        return _load_published(folder, file)
     raise _missing("insuranceqa", folder, ["answers.tsv", _V2_ANSWERS])
 
 
-def _tidy(folder: Path, file: Path) -> InsuranceQA:
-    texts = _texts_by_id(file, None)
-    pools = _needed("insuranceqa", folder, "pools.npz")
-    stored = arrays(pools)
+def _load_tidy(folder: Path, file: Path) -> InsuranceQA:
+    texts = _read_answers(file, None)
+    pools = _require("insuranceqa", folder, "pools.npz")
+    stored = read_arrays(pools)
     parts = {}
     for split, sizes in _POOLS.items():
-        questions = _needed("insuranceqa", folder, f"questions.{split}.tsv")
+        questions = _require("insuranceqa", folder, f"questions.{split}.tsv")
         names = [f"{split}_{size}" for size in sizes]
         pool = next((stored[name] for name in names if name in stored), None)
         if pool is None:
             raise DataError(f"{pools} must have one of {', '.join(names)}, but has {[*stored]}")
-        parts[split] = _asked(texts, questions, pool, pools)
+        parts[split] = _read_questions(texts, questions, pool, pools)
     return InsuranceQA(texts, **parts)
 
 
-def _asked(texts: Mapping[int, str], file: Path, pool: NDArray[Any], pools: Path) -> Questions:
+def _read_questions(
+    texts: Mapping[int, str], file: Path, pool: NDArray[Any], pools: Path
+) -> Questions:
+    """The questions of one tidy file. `pool` is their array in the file `pools`."""
     rows = [
-        (domain, question, _ids(texts, answers, f"{file}, line {number}"))
-        for number, (domain, question, answers) in columns(file, 3)
+        (domain, question, _read_ids(texts, answers, f"{file}, line {number}"))
+        for number, (domain, question, answers) in read_columns(file, 3)
     ]
     if pool.dtype.kind not in "iu" or pool.ndim != 2 or len(pool) != len(rows):
         raise DataError(
-            f"{pools}: a row of ids for each of the {len(rows)} questions of {file.name} is "
-            f"needed, but there is {pool.dtype} of the shape {pool.shape}"
+            f"{pools} must have a row of ids for each of the {len(rows)} questions of {file.name}, "
+            f"but got an array of {pool.dtype} with the shape {pool.shape}"
         )
     known = np.isin(pool, np.fromiter(texts, dtype=np.int64, count=len(texts)))
     if not known.all():
         row, column = np.argwhere(~known)[0]
         raise DataError(
-            f"{pools}: question {row + 1} of {file.name} has the answer {pool[row, column]} in its "
-            "pool, which there is not"
+            f"{pools}: the pool of question {row + 1} of {file.name} has the answer "
+            f"{pool[row, column]}, which does not exist"
         )
-    return _questions(file, rows, pool)
+    return _make_questions(file, rows, pool)
 
 
-def _published(folder: Path, file: Path) -> InsuranceQA:
-    """Version 2 of the authors: its words are codes, which a vocabulary spells out."""
-    vocabulary = _needed("insuranceqa", folder, "vocabulary")
-    words = {code: word for _, (code, word) in columns(vocabulary, 2)}
-    texts = _texts_by_id(file, words)
+def _load_published(folder: Path, file: Path) -> InsuranceQA:
+    """The files as the authors publish them. Their words are codes, listed in a vocabulary."""
+    vocabulary = _require("insuranceqa", folder, "vocabulary")
+    words = {code: word for _, (code, word) in read_columns(vocabulary, 2)}
+    texts = _read_answers(file, words)
     parts = {}
     for split, sizes in _POOLS.items():
         names = [_V2_QUESTIONS.format(size, split) for size in sizes]
-        found = next(filter(None, (_there(folder, name) for name in names)), None)
+        found = next(filter(None, (_find(folder, name) for name in names)), None)
         if found is None:
             raise _missing("insuranceqa", folder, names)
         rows, pool = [], []
-        for number, (domain, question, answers, candidates) in columns(found, 4):
+        for number, (domain, question, answers, candidates) in read_columns(found, 4):
             place = f"{found}, line {number}"
-            text = _spelled(question, words, place)
-            rows.append((domain, text, _ids(texts, answers, place)))
-            pool.append(_ids(texts, candidates, place))
+            text = _spell_out(question, words, place)
+            rows.append((domain, text, _read_ids(texts, answers, place)))
+            pool.append(_read_ids(texts, candidates, place))
             if len(pool[-1]) != len(pool[0]):
                 raise DataError(
-                    f"{place}: the pool must have {len(pool[0])} answers as those before, but has "
-                    f"{len(pool[-1])}"
+                    f"{place}: all pools must have {len(pool[0])} answers as the first, but this "
+                    f"one has {len(pool[-1])}"
                 )
-        parts[split] = _questions(found, rows, np.array(pool))
+        parts[split] = _make_questions(found, rows, np.array(pool))
     return InsuranceQA(texts, **parts)
 
 
-def _questions(
+def _make_questions(
     file: Path, rows: list[tuple[str, str, tuple[int, ...]]], pool: NDArray[Any]
 ) -> Questions:
     if not rows:
@@ -226,162 +239,63 @@ def _questions(
     return Questions(texts, domains, answers, pool)
 
 
-def _texts_by_id(path: Path, words: Mapping[str, str] | None) -> dict[int, str]:
+def _read_answers(path: Path, words: Mapping[str, str] | None) -> dict[int, str]:
     texts: dict[int, str] = {}
-    for number, (id, text) in columns(path, 2):
+    for number, (id, text) in read_columns(path, 2):
         if not id.isdecimal() or len(id) > 9 or int(id) in texts:
             raise DataError(
-                f"{path}, line {number}: every answer needs a number of its own, but got {id!r:.40}"
+                f"{path}, line {number}: every answer needs a distinct number, but got {id!r:.40}"
             )
-        texts[int(id)] = _spelled(text, words, f"{path}, line {number}")
+        texts[int(id)] = _spell_out(text, words, f"{path}, line {number}")
     if not texts:
         raise DataError(f"{path} is empty")
     return texts
 
 
-def _spelled(text: str, words: Mapping[str, str] | None, place: str) -> str:
-    """A text of codes as words. Without a vocabulary there are no codes."""
+def _spell_out(text: str, words: Mapping[str, str] | None, place: str) -> str:
+    """Replace the codes in a text by their words. Without a vocabulary, there are no codes."""
     if words is None:
         return text
     try:
         spelled = (words[t] if t.startswith("idx_") else t for t in text.split())
         return " ".join(html.unescape(" ".join(spelled)).split())
     except KeyError as error:
-        raise DataError(f"{place}: the vocabulary does not have the word {error}") from None
+        raise DataError(f"{place}: the vocabulary does not have the code {error}") from None
 
 
-def _ids(texts: Mapping[int, str], given: str, place: str) -> tuple[int, ...]:
-    """Ids of answers, at least one, each of an answer that there is."""
+def _read_ids(texts: Mapping[int, str], given: str, place: str) -> tuple[int, ...]:
+    """Ids of existing answers, at least one."""
     try:
         ids = tuple(map(int, given.split()))
     except ValueError:
         raise DataError(f"{place}: ids must be numbers, but got {given!r:.60}") from None
     if not ids:
-        raise DataError(f"{place}: there must be an answer, but there is none")
+        raise DataError(f"{place}: there must be at least one answer id, but there is none")
     for id in ids:
         if id not in texts:
             raise DataError(f"{place}: there is no answer with the id {id}")
     return ids
 
 
-# ---- LETOR ----
+# ---- files ----
 
 
-def load_letor(
-    path: Location, *, n_features: int | None = None, zero_based: bool = False
-) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
-    """Judged documents in the format of LETOR and SVMlight, `2 qid:1 1:0.5 2:0.1 # comment`:
-    features (documents, features), relevance and query ids. Rows of a query stand together.
-
-    A file leaves out features that are zero, so it does not tell how many there are, or whether
-    they are numbered from 0. Without `n_features`, the last that some document has is the last
-    column: files that belong together, as training and test sets, need the same number to have the
-    same columns. Features are numbered from 1, as LETOR does, unless `zero_based` is True.
-    """
-    n_features = or_none(whole, "n_features", n_features, 1, _MOST_FEATURES)
-    zero_based = flag("zero_based", zero_based)
-    path = Path(path)
-    if not path.exists():
-        raise DataMissing(f"there is no file {path}")
-    try:
-        X, relevance, queries = _svmlight(path)
-    except (OverflowError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{_first_foreign(path)}: {error}") from None
-    if len(queries) != len(relevance):
-        raise DataError(f"{_first_foreign(path)}: every row needs a query, as in `2 qid:1 1:0.5`")
-    if not len(relevance):
-        raise DataError(f"{path} is empty")
-    if not zero_based:
-        rule = "features must be numbered from 1 unless zero_based=True is given"
-        _check_row(path, X[:, :1].getnnz(axis=1) == 0, rule)
-    features = _columns(path, X if zero_based else X[:, 1:], n_features)
-    _check_row(path, np.all(np.isfinite(features), axis=1), "features must be finite")
-    natural = (relevance >= 0) & (relevance < _MOST_RELEVANT) & (relevance == np.floor(relevance))
-    _check_row(path, natural, f"relevance must be 0, 1, 2, ... below {_MOST_RELEVANT}")
-    starts = np.flatnonzero(np.concatenate([[True], queries[1:] != queries[:-1]]))
-    together = np.ones(len(queries), dtype=bool)
-    together[np.delete(starts, np.unique(queries[starts], return_index=True)[1])] = False
-    _check_row(path, together, "rows of a query must stand together, but this one comes again")
-    return features, relevance.astype(np.int64), queries.astype(np.int64)
-
-
-def _svmlight(path: Path) -> tuple[Any, NDArray[np.float64], NDArray[np.int64]]:
-    """Features by their numbers (sparse), relevance and query ids, read piece by piece:
-    scikit-learn's reader takes time by the square of the rows where there are query ids."""
-    from scipy.sparse import vstack
-    from sklearn.datasets import load_svmlight_file
-
-    parts = []
-    with opened(path) as file:
-        while piece := file.readlines(CHUNK):
-            if any(line.split(b"#")[0].strip() for line in piece):
-                block = io.BytesIO(b"".join(piece))
-                read = load_svmlight_file(block, dtype=np.float32, query_id=True, zero_based=True)
-                parts.append(read)
-    if not parts:
-        raise DataError(f"{path} is empty")
-    width = max(X.shape[1] for X, _, _ in parts)
-    for X, _, _ in parts:
-        X.resize((X.shape[0], width))
-    X = vstack([part[0] for part in parts], format="csr")
-    return X, np.concatenate([part[1] for part in parts]), np.concatenate([p[2] for p in parts])
-
-
-def _columns(path: Path, X: Any, n_features: int | None) -> NDArray[np.float32]:
-    """The features as an array of n_features, or of as many as there are."""
-    rows, there = X.shape
-    if n_features is None and there > _MOST_FEATURES:
-        raise DataError(
-            f"{path}: features must number up to {_MOST_FEATURES}, but there are {there}"
-        )
-    if n_features is not None:
-        few = X[:, n_features:].getnnz(axis=1) == 0
-        _check_row(path, few, f"features must number up to n_features={n_features}")
-        X.resize((rows, n_features))
-    features: NDArray[np.float32] = X.toarray()
-    return features
-
-
-def _rows(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a LETOR file that are more than a comment."""
-    for number, line in lines(path):
-        if row := line.split("#")[0].strip():
-            yield number, row
-
-
-def _check_row(path: Path, right: NDArray[np.bool_], rule: str) -> None:
-    if not right.all():
-        number, row = next(islice(_rows(path), int(np.argmin(right)), None))
-        raise DataError(f"{path}, line {number}: {rule}: {row:.40}")
-
-
-def _first_foreign(path: Path) -> str:
-    """The place of the first row that is not as LETOR has them, for a message."""
-    foreign = (number for number, row in _rows(path) if not _JUDGED.fullmatch(row))
-    return next((f"{path}, line {number}" for number in foreign), str(path))
-
-
-# ---- finding files ----
-
-
-def _folder(name: str, path: Location | None) -> Path:
+def _locate(name: str, path: Location | None) -> Path:
     folder = data_folder(name) if path is None else Path(path)
     if folder is None:
         raise DataError(
-            f"a path is needed, or {FOLDER}, which names a folder with {name}/ in it; the data are "
-            f"at {_SOURCES[name]}"
+            f"give a path, or set {FOLDER} to a folder that contains {name}/; the data are at "
+            f"{_SOURCES[name]}"
         )
     return folder
 
 
-def _there(folder: Path, name: str) -> Path | None:
+def _find(folder: Path, name: str) -> Path | None:
     return next((f for f in (folder / name, folder / f"{name}.gz") if f.is_file()), None)
 
 
-def _needed(kind: str, folder: Path, name: str) -> Path:
-    file = _there(folder, name)
+def _require(kind: str, folder: Path, name: str) -> Path:
+    file = _find(folder, name)
     if file is None:
         raise _missing(kind, folder, [name])
     return file

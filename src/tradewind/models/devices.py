@@ -1,4 +1,4 @@
-"""Where PyTorch computes, what time it is there, and how far it has come."""
+"""PyTorch's devices: choosing one, timing it, setting its precision, and showing progress."""
 
 from __future__ import annotations
 
@@ -11,47 +11,49 @@ from typing import Any
 import torch
 
 
-def chosen(device: str) -> str:
-    """The device that is meant: "auto" is the GPU where there is one."""
+def choose_device(device: str) -> str:
+    """A device that exists here. "auto" is the GPU if there is one, otherwise the CPU."""
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        meant = torch.device(device)
+        named = torch.device(device)
     except (RuntimeError, TypeError):
-        meant = torch.device("meta")
-    if meant.type not in ("cpu", "cuda"):
+        named = torch.device("meta")
+    if named.type not in ("cpu", "cuda"):
         raise ValueError(f'device must be "auto", "cpu", "cuda" or "cuda:1", …, but got {device!r}')
-    if meant.type == "cuda" and (meant.index or 0) >= (there := torch.cuda.device_count()):
+    if named.type == "cuda" and (named.index or 0) >= (n := torch.cuda.device_count()):
         raise ValueError(
-            f"device is {device!r}, but PyTorch sees {there or 'no'} GPUs here; "
-            'set_params(device="auto") takes what there is'
+            f"device is {device!r}, but PyTorch sees {n or 'no'} GPUs here; "
+            'set_params(device="auto") uses what is available'
         )
     return device
 
 
 def clock(device: str) -> float:
-    """The time in seconds, once the device has done what it was told."""
+    """The time in seconds, after the device has finished its work."""
     if torch.device(device).type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
 
 
-def epochs(n: int, verbose: bool) -> Iterator[int]:
-    """1, 2, …, n, shown as a bar where that is wanted."""
+def count_epochs(n: int, verbose: bool) -> Iterator[int]:
+    """1, 2, …, n, with a progress bar if `verbose`."""
     from tqdm.auto import tqdm
 
     yield from tqdm(range(1, n + 1), unit="epoch", disable=not verbose)
 
 
-def current(device: str) -> AbstractContextManager[Any]:
-    """While this lasts, a GPU is the one that streams and graphs belong to."""
+def use_device(device: str) -> AbstractContextManager[Any]:
+    """Inside this context, new CUDA streams and graphs belong to `device`."""
     return torch.cuda.device(device) if torch.device(device).type == "cuda" else nullcontext()
 
 
 class _TensorCores:
-    """Matrix products may round their factors to 10 bits (TF32), where the GPU is faster so. The
-    setting is the process's: the first to enter makes it, the last to leave puts back what was
-    there. Whoever made it by PyTorch's newer names keeps theirs."""
+    """Inside this context, matrix products may round their factors to 10 bits (TF32), which is
+    faster on many GPUs.
+
+    The setting belongs to the process: the first to enter changes it, the last to leave restores
+    it. If the user set it by PyTorch's newer names, it is left alone."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -74,8 +76,8 @@ class _TensorCores:
 
 
 def _set_precision(precision: str) -> str | None:
-    """Set how exact matrix products are, and say how exact they were; None where PyTorch leaves
-    neither to us."""
+    """Set the precision of matrix products and return the one before. None if PyTorch refuses,
+    because the user set it by its newer names."""
     try:
         before = torch.get_float32_matmul_precision()
     except RuntimeError:

@@ -1,8 +1,8 @@
-"""Fitted estimators as files: one .npz of plain arrays and one JSON document, nothing pickled.
+"""Saving fitted models: an .npz file with plain arrays and one JSON document. Nothing is pickled.
 
-A digest of the document tells when it was changed, by damage or by somebody's edit, before anything
-makes use of it. It does not make a foreign file safe, since whoever changes a file on purpose can
-change its digest, too: the trees of a `TreeRanker` are read by LightGBM, which trusts them.
+A digest detects a document that was damaged or edited before anything uses it. It does not make a
+file from a stranger safe, because an attacker can change the digest as well: the trees of a
+`TreeRanker` are read by LightGBM, which trusts them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradewind.errors import DataError, DataMissing
-from tradewind.models.files import arrays as arrays_in
+from tradewind.models.files import read_arrays
 from tradewind.models.vectors import WordVectors
 
 _FORMAT = 1
@@ -25,14 +25,15 @@ _DOCUMENT = "document"  # the name of the JSON among the arrays
 _DIGEST = "digest"
 
 
-class Saved:
-    """`save` and `load` for estimators in the manner of scikit-learn: all parameters and all fitted
-    attributes (whose names end with _), as long as they are numbers, strings, arrays, word vectors
-    or made of these."""
+class Savable:
+    """`save` and `load` for scikit-learn estimators.
+
+    All parameters and all fitted attributes (names that end with _) are saved. They must be
+    numbers, strings, arrays, word vectors, or lists, tuples and dicts of these."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write this estimator to a file, which is replaced at once or not at all. A `RandomState`
-        becomes None."""
+        """Write this estimator to a file. An existing file is replaced as a whole or not at all. A
+        `RandomState` is saved as None."""
         arrays: dict[str, Any] = {}
         parameters = vars(type(self)())
         document = {
@@ -49,7 +50,7 @@ class Saved:
         arrays[_DIGEST] = np.frombuffer(_digest(content), dtype=np.uint8)
         path = Path(path)
         if path.is_symlink():
-            path = path.resolve()  # what it points to is replaced, and it stays a link
+            path = path.resolve()  # replace the target and keep the link
         if not path.parent.is_dir():
             raise DataMissing(f"there is no folder {path.parent}")
         aside = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -64,9 +65,9 @@ class Saved:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The estimator in a file that `save` wrote. A parameter that the file does not have, since
-        it is older, takes its default."""
-        arrays = arrays_in(Path(path))
+        """Load an estimator from a file that `save` wrote. A parameter that an older file does not
+        have gets its default."""
+        arrays = read_arrays(Path(path))
         try:
             content = arrays.pop(_DOCUMENT).tobytes()
             document = json.loads(content)
@@ -75,7 +76,7 @@ class Saved:
             raise DataError(f"{path} is not a saved model: {error!r}") from None
         if version != _FORMAT:
             raise DataError(
-                f"{path} has format {version}, and only {_FORMAT} can be read: update Tradewind"
+                f"{path} has format {version}, but only {_FORMAT} can be read: update Tradewind"
             )
         if kind != cls.__name__:
             raise DataError(f"{path} holds a {kind}: load it with {kind}.load")
@@ -89,7 +90,7 @@ class Saved:
         for name in state:
             if name not in vars(model) and not _is_fitted(name):
                 raise DataError(
-                    f"{path} has {name!r:.60}, which is not of a {kind}: update Tradewind"
+                    f"{path} has {name!r:.60}, which a {kind} does not have: update Tradewind"
                 )
         vars(model).update(state)
         return model
@@ -104,28 +105,30 @@ def _digest(content: bytes) -> bytes:
 
 
 def _encode(name: str, value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """A value as JSON; an array goes to `arrays`, and its name there is the JSON."""
+    """A value as JSON. An array is added to `arrays`, and the JSON holds its key there."""
     match value:
         case None | bool() | int() | float() | str():
             return value
         case np.generic() if isinstance(plain := value.item(), (bool, int, float)):
             return plain
         case np.ndarray() if isinstance(value, np.ma.MaskedArray):
-            pass  # its mask would be lost
+            pass  # an error, because its mask would be lost
         case np.ndarray() if value.dtype.kind in "biufcSUmM":
-            # one that several have, as given vectors and those of the fit, is written once
+            # an array that several attributes share, such as the word vectors, is written once
             same = (key for key, array in arrays.items() if array is value)
             key = next(same, f"a{len(arrays)}")
             arrays[key] = value
             return {"array": key}
-        case np.ndarray() if value.dtype.kind in "OT":  # labels from a data frame are objects
+        case np.ndarray() if (
+            value.dtype.kind in "OT"
+        ):  # labels from a data frame have the dtype object
             items = [_encode(name, item, arrays) for item in value.ravel().tolist()]
             return {"objects": [list(value.shape), items]}
         case WordVectors():
-            # not as an array of strings, which would lose a \0 at their end
+            # a list, because an array of strings would lose \0 at the end of a word
             return {"vectors": [list(value.words), _encode(name, value.vectors, arrays)]}
         case np.random.RandomState():
-            return None  # of use to another fit alone
+            return None  # only another fit would use it
         case list():
             return {"list": [_encode(name, item, arrays) for item in value]}
         case tuple() | range():
@@ -146,12 +149,12 @@ def _decode(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         case "objects":
             shape, items = content
             array = np.empty(len(items), dtype=object)
-            for i, item in enumerate(items):  # one by one, since an item may be a row itself
+            for i, item in enumerate(items):  # one by one, because an item may itself be a sequence
                 array[i] = _decode(item, arrays)
             return array.reshape(shape)
         case "vectors":
             words, vectors = content[0], _decode(content[1], arrays)
-            vectors.setflags(write=False)  # and so not copied
+            vectors.setflags(write=False)  # so that WordVectors does not copy them
             return WordVectors(tuple(words), vectors)
         case "list":
             return [_decode(item, arrays) for item in content]
@@ -159,4 +162,4 @@ def _decode(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
             return tuple(_decode(item, arrays) for item in content)
         case "dict":
             return {_decode(key, arrays): _decode(item, arrays) for key, item in content}
-    raise ValueError(f"the unknown form {tag!r}")
+    raise ValueError(f"unknown tag {tag!r}")

@@ -1,4 +1,4 @@
-"""A linear support-vector machine on the words of a text, as W20 and W15 have it for Yelp."""
+"""A linear support-vector machine on the words of a text, as in W20 and W15 for Yelp."""
 
 from __future__ import annotations
 
@@ -17,46 +17,50 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from tradewind.checks import flag, one_of, positive, real, seed_of, whole
-from tradewind.models.base import TextClassifier, with_sizes
-from tradewind.models.checks import labelled
+from tradewind.checks import finite_number, flag, one_of, positive, seed_of, whole
+from tradewind.models.base import TextClassifier, add_train_size
+from tradewind.models.inputs import texts_and_labels
 from tradewind.models.text import texts_of, tokenize
 from tradewind.space import Categorical, Float, Parameter, Space
 from tradewind.space.parameters import DEFAULT_SIZES
 from tradewind.types import Array
 
-_NONE = -1  # the column of a word that is no feature
+_NONE = -1  # the column of a word that is not a feature
 
 
 class UnigramSVM(TextClassifier):
-    """A linear support-vector machine on unigrams: the words of a text, less stop words, each cut
-    to its stem by Porter's algorithm. Of several classes, each is told from all others (LIBLINEAR).
+    """A linear support-vector machine on unigrams: the words of a text without stop words, each
+    reduced to its stem by Porter's algorithm. With more than two classes, each is separated from
+    all others (LIBLINEAR).
 
-    The defaults are those that did best in five-fold cross-validation on 40,273 Yelp reviews.
+    The defaults were the best in five-fold cross-validation on 40,273 Yelp reviews.
 
     Parameters
     ----------
-    C : the cost of a mistake; smaller is more regularized.
-    bias : the constant feature that every text has besides its words (LIBLINEAR's -B); its weight
-        is regularized as all are, and less where this is larger. 0 or less: none.
-    penalty, loss : "l2" with "squared_hinge" or "hinge", "l1" with "squared_hinge".
-    weighting : "tfidf" is (1 + log count)·idf, "binary" whether a word is there (0.2 points worse
-        on Yelp). Either is scaled to the length 1.
-    remove_stop_words : leave out the stop words of scikit-learn's list, as the papers do; keeping
-        them is 1.2 points better on Yelp, since "not" and "very" are among them.
-    min_count : leave out stems that fewer texts than this have.
-    balance : weight classes inversely to how frequent they are.
+    C : the cost of a mistake. A smaller C regularizes more.
+    bias : the value of a constant feature that every text has (LIBLINEAR's -B). Its weight is
+        regularized like all others; the larger the bias, the weaker the effect. 0 or less means no
+        such feature.
+    penalty, loss : "l2" with "squared_hinge" or "hinge"; "l1" only with "squared_hinge".
+    weighting : "tfidf" is (1 + log count)·idf. "binary" is 1 for every word of the text (0.2 points
+        worse on Yelp). Either way, the features of a text are scaled to length 1.
+    remove_stop_words : drop the words of scikit-learn's list of stop words, as the papers do.
+        Keeping them is 1.2 points better on Yelp, because the list has "not" and "very".
+    min_count : drop stems that occur in fewer texts than this.
+    balance : weight classes inversely to their frequency.
     tol, max_iter : when the solver stops. A large `C` with a large `bias` needs many iterations.
-    random_state : of the order in which the solver goes through the texts.
+    random_state : the seed for the order in which the solver visits the texts.
 
     Attributes
     ----------
-    classes_, words_ : the labels, and the stems that are features.
-    coef_, intercept_ : weights (1 or classes, words) and what is added.
-    idf_ : the weights of the stems in "tfidf", otherwise ones.
-    n_iter_ : iterations of the solver, at most.
-    fit_seconds_, solver_seconds_ : the time of `fit`, from texts to weights, and how much of it the
-        solver took, which is all where features are made once and for all.
+    classes_ : the labels.
+    words_ : the stems that are features.
+    coef_, intercept_ : the weights (1 or classes, words), and what is added to each score.
+    idf_ : the weights of the stems under "tfidf", otherwise ones.
+    n_iter_ : the largest number of iterations that the solver took for a class.
+    fit_seconds_ : the time of `fit`, from texts to weights.
+    solver_seconds_ : the part of it that the solver took. This is the cost of a fit if features are
+        computed only once.
     """
 
     def __init__(
@@ -88,8 +92,9 @@ class UnigramSVM(TextClassifier):
 
     @staticmethod
     def space(train_sizes: Iterable[float] | None = DEFAULT_SIZES) -> Space:
-        """What W20 searches (table 1), with bounds of our own; the "regularization parameter" is
-        read as the choice of penalty and loss. None leaves out the size of the training set.
+        """The parameters that W20 searches (table 1), with bounds of our own. We read its
+        "regularization parameter" as the choice of penalty and loss. With `train_sizes=None`, the
+        training size is not searched.
 
         >>> TradeoffSearchCV(UnigramSVM(), UnigramSVM.space(), goal=Tradeoff(alpha=0.3))
         """
@@ -100,21 +105,21 @@ class UnigramSVM(TextClassifier):
             "loss": Categorical(["squared_hinge", "hinge"]),
         }
         return Space(
-            with_sizes(parameters, train_sizes), forbid=[{"penalty": "l1", "loss": "hinge"}]
+            add_train_size(parameters, train_sizes), forbid=[{"penalty": "l1", "loss": "hinge"}]
         )
 
     # ---- learning ----
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from texts and their labels."""
+        """Train on texts and their labels."""
         begin = time.perf_counter()
         solver = self._solver()
-        texts, labels = labelled(X, y)
+        texts, labels = texts_and_labels(X, y)
         classes, numbers = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"labels must be of two classes at least, but are all of {classes}")
+            raise ValueError(f"labels must have at least two classes, but all are {classes}")
         self.classes_ = classes
-        features = self._weighted(self._learned_words(texts))
+        features = self._weight(self._learn_words(texts))
         ready = time.perf_counter()
         solver.fit(features, numbers)
         end = time.perf_counter()
@@ -125,7 +130,7 @@ class UnigramSVM(TextClassifier):
         return self
 
     def _solver(self) -> Any:
-        """LIBLINEAR's, and with that a check of all settings."""
+        """LIBLINEAR's solver. Checks all parameters."""
         one_of("penalty", self.penalty, ("l2", "l1"))
         one_of("loss", self.loss, ("squared_hinge", "hinge"))
         one_of("weighting", self.weighting, ("tfidf", "binary"))
@@ -133,14 +138,12 @@ class UnigramSVM(TextClassifier):
             raise ValueError('penalty="l1" needs loss="squared_hinge", but got loss="hinge"')
         flag("remove_stop_words", self.remove_stop_words)
         whole("min_count", self.min_count, 1)
-        bias = real(self.bias)
-        if not np.isfinite(bias):
-            raise ValueError(f"bias must be a number, 0 or less for none, but got {self.bias!r}")
+        bias = finite_number("bias", self.bias)
         return LinearSVC(
             C=positive("C", self.C),
             penalty=self.penalty,
             loss=self.loss,
-            dual=self.penalty == "l2",  # quicker than the primal unless C is large; l1 has no dual
+            dual=self.penalty == "l2",  # faster than the primal unless C is large; l1 has no dual
             fit_intercept=bias > 0,
             intercept_scaling=bias if bias > 0 else 1.0,
             class_weight="balanced" if flag("balance", self.balance) else None,
@@ -149,18 +152,18 @@ class UnigramSVM(TextClassifier):
             random_state=seed_of(self.random_state),
         )
 
-    def _learned_words(self, texts: Sequence[str]) -> Any:
-        """The counts of all stems (texts, stems); they and their idf are kept."""
-        said = _Said.of(texts)
-        stems = self._stems(said.words)
+    def _learn_words(self, texts: Sequence[str]) -> Any:
+        """Set `words_` and `idf_`, and return the counts of the stems (texts, stems)."""
+        tokenized = _TokenizedTexts.of(texts)
+        stems = self._stems(tokenized.words)
         known = sorted({stem for stem in stems if stem is not None})
-        counts = said.counts(stems, known)
+        counts = tokenized.counts(stems, known)
         frequency = np.bincount(counts.indices, minlength=len(known))
         kept = np.flatnonzero(frequency >= self.min_count)
         if not len(kept):
             raise ValueError(
-                f"no word is left of {len(texts)} texts: all are stop words, or in fewer than "
-                f"min_count={self.min_count} texts"
+                f"no words are left in {len(texts)} texts: all are stop words or occur in fewer "
+                f"than min_count={self.min_count} texts"
             )
         self.words_ = [known[i] for i in kept]
         self.idf_ = np.ones(len(kept))
@@ -174,8 +177,8 @@ class UnigramSVM(TextClassifier):
         stop = ENGLISH_STOP_WORDS if self.remove_stop_words else frozenset()
         return [None if word in stop else stem(word) for word in words]
 
-    def _weighted(self, counts: Any) -> Any:
-        """Counts as features, in their place."""
+    def _weight(self, counts: Any) -> Any:
+        """Turn counts into features, in place."""
         if self.weighting == "tfidf":
             counts.data = (1 + np.log(counts.data)) * self.idf_[counts.indices]
         else:
@@ -187,15 +190,16 @@ class UnigramSVM(TextClassifier):
     # ---- predicting ----
 
     def decision_function(self, X: Any) -> Array:
-        """How clearly each text is of each class (texts, classes), or of the second one (texts,)
-        where there are two."""
+        """The score of each class (texts, classes), or of the second of two classes (texts,)."""
         check_is_fitted(self, "coef_")
-        said = _Said.of(texts_of(X))
-        features = self._weighted(said.counts(self._stems(said.words), self.words_))
+        tokenized = _TokenizedTexts.of(texts_of(X))
+        counts = tokenized.counts(self._stems(tokenized.words), self.words_)
+        features = self._weight(counts)
         scores: Array = features @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each text."""
         scores = self.decision_function(X)
         best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
         labels: NDArray[Any] = self.classes_[best]
@@ -203,24 +207,24 @@ class UnigramSVM(TextClassifier):
 
 
 @dataclass(frozen=True, eq=False)
-class _Said:
-    """Texts as numbers of their distinct words, so that each word is looked at once."""
+class _TokenizedTexts:
+    """Texts as numbers of their distinct words, so that each distinct word is stemmed only once."""
 
     words: list[str]
-    numbers: NDArray[np.intc]  # (tokens,) of all texts, one after the other
-    ends: NDArray[np.intp]  # (1 + texts,) where they end, and 0 before them
+    numbers: NDArray[np.intc]  # (tokens,) the words of all texts, text after text
+    ends: NDArray[np.intp]  # (1 + texts,) 0, and then where each text ends
 
     @staticmethod
-    def of(texts: Iterable[str]) -> _Said:
+    def of(texts: Iterable[str]) -> _TokenizedTexts:
         number: dict[str, int] = defaultdict(count().__next__)
         numbers, ends = array("i"), [0]
         for text in texts:
             numbers.extend([number[word] for word in tokenize(text)])
             ends.append(len(numbers))
-        return _Said(list(number), np.array(numbers, dtype=np.intc), np.array(ends))
+        return _TokenizedTexts(list(number), np.array(numbers, dtype=np.intc), np.array(ends))
 
     def counts(self, stems: Sequence[str | None], known: Sequence[str]) -> Any:
-        """How often each text has each of the known stems (texts, known)."""
+        """How often each of the `known` stems occurs in each text: (texts, known)."""
         place = {stem: i for i, stem in enumerate(known)}
         column = np.array([place.get(stem, _NONE) if stem else _NONE for stem in stems], np.intp)
         columns = column[self.numbers] if len(column) else np.empty(0, np.intp)
@@ -234,7 +238,7 @@ class _Said:
 
 
 def _porter() -> Any:
-    """Porter's algorithm as of 1980, which Snowball keeps beside its successor "english"."""
+    """Porter's algorithm of 1980. Snowball has it as "porter", beside its successor "english"."""
     try:
         from snowballstemmer import stemmer
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""From texts to numbers: tokens, a vocabulary, rows of codes of one length."""
+"""From texts to numbers: tokens, a vocabulary, and rows of codes of equal length."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from numpy.typing import NDArray
 Tokens: TypeAlias = list[str]
 Codes: TypeAlias = NDArray[np.int32]  # (texts, length)
 
-PADDING = 0  # the code of no word: behind the end of a text, and for words nobody knows
+PADDING = 0  # the code after the end of a text, and of words that are not in the vocabulary
 
-_TAG = re.compile(r"<(?:/?[a-zA-Z]|!)[^<>]*>")  # and not what stands between 1 < 2 and 3 > 2
+_TAG = re.compile(r"<(?:/?[a-zA-Z]|!)[^<>]*>")  # but not "< 2 and 3 >" in 1 < 2 and 3 > 2
 
 
 @cache
 def _marks() -> frozenset[str]:
-    """Accents and vowel signs apart from their letters. The selectors of emoji (FE0x) are marks,
-    too, but belong to no word."""
+    """Accents and vowel signs that are characters of their own. Emoji selectors (FE0x) are marks
+    too, but they are not part of a word."""
     marks = (char for char in map(chr, range(0x300, 0x20000)) if category(char) in ("Mn", "Mc"))
     return frozenset(char for char in marks if not "\ufe00" <= char <= "\ufe0f")
 
 
-def _cut(begin: str, letter: str, end: str) -> re.Pattern[str]:
-    """Tokens whose words begin, go on and end like this."""
+def _token_pattern(begin: str, letter: str, end: str) -> re.Pattern[str]:
+    """A pattern of tokens, from patterns of the begin, the letters and the end of a word."""
     return re.compile(
         rf"""
           n't{end} | '(?:s|ve|re|d|ll){end}                               # contracted, on its own
@@ -42,37 +42,39 @@ def _cut(begin: str, letter: str, end: str) -> re.Pattern[str]:
     )
 
 
-_PLAIN = _cut("", r"[^\W_]", r"\b")
+_PLAIN = _token_pattern("", r"[^\W_]", r"\b")
 
 
 @cache
-def _marked() -> re.Pattern[str]:
-    """Tokens of a text with marks, made when there is one. Slower, so it looks at the range of a
-    character before it looks for it among all marks."""
+def _marked_pattern() -> re.Pattern[str]:
+    """The pattern of tokens for texts with marks, built on first use. It is slower, so it checks
+    the range of a character before it looks for the character among all marks."""
     mark = rf"(?![\0-\u02ff])[{''.join(sorted(_marks()))}]"
-    return _cut(rf"(?!{mark})", rf"(?:[^\W_]|{mark})", rf"\b(?!{mark})")
+    return _token_pattern(rf"(?!{mark})", rf"(?:[^\W_]|{mark})", rf"\b(?!{mark})")
 
 
 def tokenize(text: str) -> Tokens:
-    """The tokens of a text as Hader cuts them (section 5.1): HTML tags go, case goes, commas,
-    parentheses, exclamation and question marks and 's, 've, 're, n't, 'd, 'll are tokens of their
-    own, periods and everything else that is no word are left out. Letters are composed with their
-    accents (NFC), and an accent or vowel sign that stays apart belongs to its word."""
+    """Split a text into tokens as Hader does (section 5.1).
+
+    HTML tags are removed and letters become lower case. Commas, parentheses, exclamation and
+    question marks are tokens, and so are 's, 've, 're, n't, 'd and 'll. Periods and everything
+    else that is not a word are dropped. Letters are composed with their accents (NFC); an accent
+    or vowel sign that cannot be composed stays part of its word."""
     text = _TAG.sub(" ", normalize("NFC", text.lower())).replace("’", "'")
     plain = text.isascii() or _marks().isdisjoint(text)
-    return (_PLAIN if plain else _marked()).findall(text)
+    return (_PLAIN if plain else _marked_pattern()).findall(text)
 
 
 def texts_of(X: Any) -> list[str]:
-    """The texts somebody gave: a list, a column or an array of strings."""
+    """Texts as a list. They may come as a list, a column of a data frame or an array."""
     if isinstance(X, (str, bytes)):
-        raise ValueError(f"a list of texts is needed, but got the single text {X[:40]!r}")
+        raise ValueError(f"texts must be a list of strings, but got the single text {X[:40]!r}")
     if getattr(X, "ndim", 1) != 1:
-        raise ValueError(f"texts must be a single column, but got the shape {X.shape}")
+        raise ValueError(f"texts must have one dimension, but got the shape {X.shape}")
     try:
         texts = X.tolist() if hasattr(X, "tolist") else list(X)
     except TypeError:
-        raise ValueError(f"a list of texts is needed, but got {X!r:.60}") from None
+        raise ValueError(f"texts must be a list of strings, but got {X!r:.60}") from None
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise ValueError(f"every text must be a string, but text {i} is {text!r:.60}")
@@ -81,23 +83,23 @@ def texts_of(X: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words a model knows. The code of the first is 1, since 0 is padding."""
+    """The words that a model knows. The first word has the code 1, because 0 is padding."""
 
     words: tuple[str, ...]
 
     def __post_init__(self) -> None:
         if len(set(self.words)) < len(self.words):
             word = next(word for word, n in Counter(self.words).items() if n > 1)
-            raise ValueError(f"every word must be there once, but {word!r:.60} is there again")
+            raise ValueError(f"words must be distinct, but {word!r:.60} is given twice")
 
     @staticmethod
     def of(texts: Iterable[Tokens]) -> Vocabulary:
-        """The words of tokenized texts, the most frequent first."""
+        """The words of tokenized texts, most frequent first."""
         counts: Counter[str] = Counter()
         for tokens in texts:
             if isinstance(tokens, str):
                 raise ValueError(
-                    f"every text must be a list of tokens, but there is {tokens!r:.60}: tokenize it"
+                    f"every text must be a list of tokens, but got {tokens!r:.60}: tokenize it"
                 )
             counts.update(tokens)
         return Vocabulary(tuple(sorted(counts, key=lambda word: (-counts[word], word))))
@@ -110,8 +112,8 @@ class Vocabulary:
         return {word: code for code, word in enumerate(self.words, PADDING + 1)}
 
     def encode(self, texts: Sequence[Tokens], length: int | None = None) -> Codes:
-        """The texts as codes, padded behind their end or cut to `length` (that of the longest by
-        default). A word that is not in the vocabulary keeps its place, as padding."""
+        """The texts as rows of codes, padded or cut to `length` (by default that of the longest
+        text). A word that is not in the vocabulary becomes padding."""
         if length is None:
             length = max(map(len, texts), default=0)
         rows = np.full((len(texts), length), PADDING, dtype=np.int32)
@@ -124,6 +126,6 @@ class Vocabulary:
 
 @lru_cache(maxsize=4)
 def codes_of(words: tuple[str, ...]) -> dict[str, int]:
-    """The codes of a vocabulary, kept: for a large one, making them takes longer than a small
-    prediction."""
+    """The codes of a vocabulary. They are cached, because building them for a large vocabulary
+    takes longer than a small prediction."""
     return Vocabulary(words).codes

@@ -1,4 +1,4 @@
-"""Boosted regression trees that rank candidates: LambdaMART, by LightGBM (W15's question task)."""
+"""Boosted regression trees that rank candidates: LightGBM's LambdaMART (W15's question task)."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from tradewind.checks import fraction, positive, seed_of, whole
-from tradewind.models.base import Model, with_sizes
+from tradewind.models.base import Model, add_train_size
 from tradewind.models.ranking import precision_at_1, query_ids
 from tradewind.space import Float, Int, Parameter, Space
 from tradewind.types import Array
 
-_MOST_RELEVANT = 30  # LightGBM's gains, 2**relevance − 1, end there
-_MOST_CANDIDATES = 10_000  # of a query, in LightGBM
-_MOST_THREADS = 1024  # a hundred thousand end Python
+_MOST_RELEVANT = 30  # LightGBM's gains, 2**relevance − 1, go up to this
+_MOST_CANDIDATES = 10_000  # LightGBM's limit for one query
+_MOST_THREADS = 1024  # a hundred thousand crash Python
 
 
 class TreeRanker(Model):
-    """Boosted trees that score the candidates of a query so that relevant ones come first: the
-    objective is LightGBM's lambdarank. The defaults were chosen on InsuranceQA's validation set,
-    where they are as good as three times the trees at half the rate.
+    """Boosted trees that score the candidates of a query so that relevant ones come first. They are
+    trained with LightGBM's lambdarank objective. The defaults were chosen on InsuranceQA's
+    validation set, where three times the trees at half the learning rate are no better.
 
-    A smaller training set has fewer queries, not queries with fewer candidates. The objective of a
-    study takes whole queries by naming them as groups:
+    A smaller training set should have fewer queries, not queries with fewer candidates. In an
+    objective, pass the queries as groups to take whole queries:
 
     >>> def objective(trial):
     ...     rows = trial.subset(y, groups=qid)
@@ -38,20 +38,23 @@ class TreeRanker(Model):
 
     Parameters
     ----------
-    trees, leaves : how many trees, and how many leaves each may have.
-    learning_rate : how much of a tree is added.
-    min_data_in_leaf : candidates that a leaf must have.
-    feature_fraction, bagging_fraction : the share of features and of candidates that a tree sees.
-    patience : with validation queries, stop when so many trees have not improved their NDCG at 1,
-        and keep those up to the best.
-    random_state, n_jobs : the same number gives the same trees, in any number of threads.
+    trees, leaves : the number of trees, and the largest number of leaves of each.
+    learning_rate : the factor by which each tree is scaled.
+    min_data_in_leaf : the smallest number of candidates in a leaf.
+    feature_fraction, bagging_fraction : the share of features and of candidates that each tree
+        sees.
+    patience : with a validation, training stops when the NDCG at 1 has not improved for so many
+        trees, and the trees up to the best are kept.
+    random_state : the same number gives the same trees, whatever `n_jobs` is.
+    n_jobs : the number of threads.
 
     Attributes
     ----------
-    model_ : the trees, as LightGBM writes them. It trusts what it reads: `load` tells a damaged
-        file by a digest, but not one that was made to do harm.
-    n_features_in_, n_trees_ : features, and trees that were kept.
-    fit_seconds_ : the time training took, with LightGBM's binning of the features.
+    model_ : the trees, as LightGBM writes them. LightGBM trusts what it reads: `load` detects a
+        damaged file by a digest, but not a malicious one.
+    n_features_in_ : the number of features.
+    n_trees_ : the number of trees that were kept.
+    fit_seconds_ : the time of training, including LightGBM's binning of the features.
     """
 
     def __init__(
@@ -79,7 +82,7 @@ class TreeRanker(Model):
 
     @staticmethod
     def space(train_sizes: Iterable[float] | None = None) -> Space:
-        """What there is to search; with `train_sizes`, the share of the training queries, too."""
+        """The parameters to search. With `train_sizes`, the share of training queries as well."""
         parameters: dict[str, Parameter] = {
             "trees": Int(20, 1000, log=True),
             "leaves": Int(4, 128, log=True),
@@ -88,31 +91,31 @@ class TreeRanker(Model):
             "feature_fraction": Float(0.2, 1.0),
             "bagging_fraction": Float(0.2, 1.0),
         }
-        return Space(with_sizes(parameters, train_sizes))
+        return Space(add_train_size(parameters, train_sizes))
 
     # ---- learning ----
 
     def fit(
         self, X: Any, y: Any, qid: Any, *, validation: tuple[Any, Any, Any] | None = None
     ) -> Self:
-        """Learn from candidates X (n, features), their relevance y (whole numbers, 0 for none) and
-        the query each belongs to; candidates of a query stand together. Missing features are NaN.
-        `validation` is another such (X, y, qid), to stop on."""
+        """Train on candidates X (n, features), their relevance y (whole numbers, 0 for irrelevant)
+        and the query of each. The candidates of a query must be next to each other. Missing
+        features are NaN. `validation` is another (X, y, qid), for early stopping."""
         lightgbm = _lightgbm()
         settings = self._settings()
-        features, relevance, sizes = _judged(X, y, qid)
-        if not _teaches(relevance, sizes):
+        features, relevance, sizes = _read_candidates(X, y, qid)
+        if not _has_differences(relevance, sizes):
             raise ValueError(
-                "some query must have candidates of different relevance, but none has: there is "
-                "nothing to learn"
+                "at least one query must have candidates of different relevance, but none has: "
+                "there is nothing to learn"
             )
         n, d = features.shape
         if int(n * settings["bagging_fraction"]) < 1:
             raise ValueError(
-                f"bagging_fraction must leave a candidate, but {self.bagging_fraction} of {n} "
-                "leaves none"
+                f"bagging_fraction must leave at least one candidate, but {self.bagging_fraction} "
+                f"of {n} leaves none"
             )
-        held_out = None if validation is None else _held_out(validation, d)
+        held_out = None if validation is None else _read_validation(validation, d)
         begin = time.perf_counter()
         data = lightgbm.Dataset(features, relevance, group=sizes, params=settings)
         callbacks, sets = [], []
@@ -128,7 +131,7 @@ class TreeRanker(Model):
         return self
 
     def _settings(self) -> dict[str, Any]:
-        """LightGBM's parameters, and with that a check of ours."""
+        """LightGBM's parameters. Checks ours."""
         whole("trees", self.trees, 1)
         whole("patience", self.patience, 1)
         bagging = fraction("bagging_fraction", self.bagging_fraction)
@@ -145,16 +148,16 @@ class TreeRanker(Model):
             "seed": seed_of(self.random_state) % 2**31,
             "num_threads": whole("n_jobs", self.n_jobs, 1, _MOST_THREADS),
             "deterministic": True,
-            "force_row_wise": True,  # else the quicker way is found out by a watch
+            "force_row_wise": True,  # otherwise LightGBM chooses a way by its speed
             "verbosity": -1,
         }
 
     # ---- predicting ----
 
     def predict(self, X: Any) -> Array:
-        """The score of each candidate: within a query, higher is better."""
+        """The score of each candidate. Within a query, higher is better."""
         check_is_fitted(self, "model_")
-        features = _features(X)
+        features = _read_features(X)
         if features.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X must have {self.n_features_in_} features as in fit, but has {features.shape[1]}"
@@ -164,7 +167,8 @@ class TreeRanker(Model):
         return scores
 
     def ranks(self, X: Any, qid: Any) -> NDArray[np.intp]:
-        """The rank of each candidate in its query, 1 for the best; equal scores by their order."""
+        """The rank of each candidate in its query, from 1 for the best. Candidates with equal
+        scores keep their order."""
         scores = self.predict(X)
         query = np.unique(query_ids(qid, len(scores)), return_inverse=True)[1]
         order = np.lexsort((-scores, query))
@@ -187,7 +191,8 @@ class TreeRanker(Model):
 
 @lru_cache(maxsize=4)
 def _booster(text: str) -> Any:
-    """Trees that are ready to predict; reading them takes longer than scoring one query."""
+    """The trees, ready to predict. They are cached, because reading them takes longer than scoring
+    one query."""
     return _lightgbm().Booster(model_str=text)
 
 
@@ -199,50 +204,55 @@ def _lightgbm() -> Any:
     return lightgbm
 
 
-# ---- what is given ----
+# ---- arguments ----
 
 
-def _judged(X: Any, y: Any, qid: Any) -> tuple[Any, NDArray[np.intp], NDArray[np.intp]]:
-    """Features, relevance, and how many candidates each query has."""
-    features = _features(X)
+def _read_candidates(X: Any, y: Any, qid: Any) -> tuple[Any, NDArray[np.intp], NDArray[np.intp]]:
+    """Features, relevance, and the number of candidates of each query."""
+    features = _read_features(X)
     n = features.shape[0]
     relevance = np.asarray(y)
     if relevance.shape != (n,):
-        raise ValueError(f"{n} candidates need a relevance each, but got {relevance.shape}")
-    right = relevance.dtype.kind in "biuf" and np.isin(relevance, np.arange(_MOST_RELEVANT + 1))
-    if not np.all(right):
-        wrong = relevance[~np.broadcast_to(right, n)][0]
+        raise ValueError(
+            f"y must have a relevance for each of {n} candidates, but got {relevance.shape}"
+        )
+    is_valid = relevance.dtype.kind in "biuf" and np.isin(relevance, np.arange(_MOST_RELEVANT + 1))
+    if not np.all(is_valid):
+        wrong = relevance[~np.broadcast_to(is_valid, n)][0]
         raise ValueError(
             f"relevance must be whole numbers from 0 to {_MOST_RELEVANT}, but got {wrong}"
         )
     ids = query_ids(qid, n)
     starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
     if len(starts) != len(np.unique(ids)):
-        raise ValueError("candidates of a query must stand together: sort the rows by qid")
+        raise ValueError(
+            "the candidates of a query must be next to each other: sort the rows by qid"
+        )
     sizes = np.diff(np.append(starts, n))
     if sizes.max() > _MOST_CANDIDATES:
         raise ValueError(
-            f"a query may have {_MOST_CANDIDATES} candidates, but one has {sizes.max()}"
+            f"a query may have up to {_MOST_CANDIDATES} candidates, but one has {sizes.max()}"
         )
     return features, relevance.astype(np.intp), sizes
 
 
-def _held_out(validation: Any, d: int) -> tuple[Any, NDArray[np.intp], NDArray[np.intp]]:
+def _read_validation(validation: Any, d: int) -> tuple[Any, NDArray[np.intp], NDArray[np.intp]]:
     if not isinstance(validation, (list, tuple)) or len(validation) != 3:
         raise ValueError(f"validation must be (X, y, qid), but got {validation!r:.60}")
-    judged = _judged(*validation)
-    if judged[0].shape[1] != d:
-        raise ValueError(f"validation must have {d} features, but has {judged[0].shape[1]}")
-    return judged
+    features, relevance, sizes = _read_candidates(*validation)
+    if features.shape[1] != d:
+        raise ValueError(f"validation must have {d} features, but has {features.shape[1]}")
+    return features, relevance, sizes
 
 
-def _features(X: Any) -> Any:
+def _read_features(X: Any) -> Any:
     return check_array(
         X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
     )
 
 
-def _teaches(relevance: NDArray[np.intp], sizes: NDArray[np.intp]) -> bool:
+def _has_differences(relevance: NDArray[np.intp], sizes: NDArray[np.intp]) -> bool:
+    """Whether a query has candidates of different relevance."""
     starts = np.cumsum(sizes) - sizes
     different = np.minimum.reduceat(relevance, starts) < np.maximum.reduceat(relevance, starts)
     return bool(different.any())

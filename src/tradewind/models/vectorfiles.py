@@ -1,5 +1,5 @@
-"""The formats of word vectors: word2vec (binary and text), GloVe, NumPy. Each is read as a stream,
-so that what is not wanted is never held in memory."""
+"""Reading word vectors from files: word2vec (binary and text), GloVe and NumPy. Text and binary
+files are read as a stream, so that unwanted words never take memory."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradewind.errors import DataError
-from tradewind.models.files import CHUNK, arrays, opened
+from tradewind.models.files import CHUNK, open_data, read_arrays
 
 Table: TypeAlias = NDArray[np.float32]  # (words, dimensions)
 
-_LONGEST = 1 << 20  # bytes of a line, or of a word among bytes
-_MOST_DIMENSIONS = 1 << 15  # which leaves 32 bytes of a line for each number
-_BOM = b"\xef\xbb\xbf"  # some programs begin a text with it
+_LONGEST = 1 << 20  # bytes of a line, or of a word in a binary file
+_MOST_DIMENSIONS = 1 << 15  # this leaves 32 bytes of a line for each number
+_BOM = b"\xef\xbb\xbf"  # some programs put it at the start of a text file
 _HEADER = re.compile(rb"(\d{1,15})[ \t]+(\d{1,15})\s*")
 _ZIP = b"PK\x03\x04"
 
 
-def read_rows(path: Path, wanted: AbstractSet[str] | None) -> tuple[tuple[str, ...], Table]:
-    """The words of a file that are wanted, and their vectors; of a repeated word the first."""
-    with opened(path) as file:
+def read_vector_file(path: Path, wanted: AbstractSet[str] | None) -> tuple[tuple[str, ...], Table]:
+    """The wanted words of a file (None: all) and their vectors. If a word repeats, the first vector
+    counts."""
+    with open_data(path) as file:
         magic = file.read(len(_ZIP))
         if magic == _ZIP:
-            return _read_arrays(path, wanted)
+            return _read_npz(path, wanted)
         begin = len(_BOM) if magic.startswith(_BOM) else 0
         file.seek(begin)
         first = file.readline(_LONGEST)
@@ -56,11 +57,11 @@ def read_rows(path: Path, wanted: AbstractSet[str] | None) -> tuple[tuple[str, .
                 raise DataError(f"{path} holds no word vectors: {begins}")
             file.seek(begin)
             _read_text(rows, file, 1)
-        return rows.finished()
+        return rows.finish()
 
 
 class _Rows:
-    """The rows that are kept. Memory grows with these only, whatever a header promises, since all
+    """The rows to keep. Only these take memory, whatever the header promises, because the amount
     that is read at once is bounded."""
 
     def __init__(self, path: Path, wanted: AbstractSet[str] | None) -> None:
@@ -68,7 +69,7 @@ class _Rows:
         self.promised: int | None = None
         self.dimensions = 0
         self.count = 0
-        # words are compared as bytes, since most are skipped and some files break off characters
+        # words are compared as bytes: most are skipped, and some files cut characters in half
         self._wanted: set[bytes] | None = None
         if wanted is not None:
             self._wanted = {word.encode("utf-8", "surrogatepass") for word in wanted}
@@ -76,7 +77,7 @@ class _Rows:
         self._data = bytearray()
 
     def wants(self, word: bytes) -> bool:
-        """Whether to keep the next row, which is that of `word`."""
+        """Count the next row, the one of `word`, and return whether to keep it."""
         self.count += 1
         return (self._wanted is None or word in self._wanted) and word not in self._words
 
@@ -84,30 +85,30 @@ class _Rows:
         self._words[word] = None
         self._data += vector
 
-    def finished(self) -> tuple[tuple[str, ...], Table]:
+    def finish(self) -> tuple[tuple[str, ...], Table]:
         if self.promised is not None and self.count < self.promised:
             raise DataError(
-                f"{self.path} is cut off, or its header lies: there are {self.count} vectors of "
-                f"{self.promised}"
+                f"{self.path} is cut off, or its header is wrong: it has {self.count} of "
+                f"{self.promised} vectors"
             )
         table = np.frombuffer(self._data, dtype="<f4").reshape(-1, self.dimensions)
         table.setflags(write=False)
-        words = tuple(map(self._decoded, self._words))
+        words = tuple(map(self._decode, self._words))
         _check_finite(self.path, words, table)
         return words, table
 
-    def _decoded(self, word: bytes) -> str:
+    def _decode(self, word: bytes) -> str:
         try:
             return word.decode()
         except UnicodeDecodeError:
             raise DataError(
                 f"{self.path}: the word {word[:40]!r} is not UTF-8; give the words that you need, "
-                "and the others are skipped"
+                "then all others are skipped"
             ) from None
 
 
 def first_not_finite(table: Table) -> int | None:
-    """The first row with a number that is not finite. The sum of a row shows most that are."""
+    """The first row that is not finite, or None. Only rows whose sum is not finite are searched."""
     with np.errstate(over="ignore", invalid="ignore"):
         suspects = np.flatnonzero(~np.isfinite(table.sum(axis=1)))
     return next((int(row) for row in suspects if not np.isfinite(table[row]).all()), None)
@@ -127,20 +128,20 @@ def _is_number(field: bytes) -> bool:
 
 
 def _is_text(line: bytes, dimensions: int) -> bool:
-    """Whether a row is text, or was before it was damaged: half of it must be numbers then."""
+    """Whether a row is text, possibly damaged. At least half of a damaged row must be numbers."""
     numbers = [_is_number(field) for field in line.split()[1:]]
-    whole = len(numbers) >= dimensions and all(numbers[-dimensions:])
-    return whole or 2 * sum(numbers) >= max(len(numbers), dimensions)
+    is_intact = len(numbers) >= dimensions and all(numbers[-dimensions:])
+    return is_intact or 2 * sum(numbers) >= max(len(numbers), dimensions)
 
 
 def _dimensions(line: bytes) -> int:
-    """How many numbers end a line. Its first field is a word, even where that is a number."""
+    """How many numbers a line ends with. Its first field is a word, even if it is a number."""
     fields = line.rstrip().split(b" ")[1:]
     return next((i for i, f in enumerate(reversed(fields)) if not _is_number(f)), len(fields))
 
 
 def _read_text(rows: _Rows, file: BinaryIO, first: int) -> None:
-    """Lines of a word and its numbers. Words may contain spaces: those of glove.840B do."""
+    """Read lines of a word and its numbers. Words may contain spaces, as in glove.840B."""
     path, d = rows.path, rows.dimensions
     for number, raw in enumerate(iter(lambda: file.readline(_LONGEST), b""), first):
         line = raw.rstrip()
@@ -150,19 +151,21 @@ def _read_text(rows: _Rows, file: BinaryIO, first: int) -> None:
             raise DataError(f"{path}, line {number}: lines must be shorter than {_LONGEST} bytes")
         if rows.count == rows.promised:
             raise DataError(
-                f"{path}, line {number}: this is more than the {rows.promised} vectors of the "
-                "header"
+                f"{path}, line {number}: there are more than the {rows.promised} vectors that the "
+                "header promises"
             )
         spaces = line.count(b" ")
         word = line[: line.find(b" ")] if spaces == d else line.rsplit(b" ", d)[0]
-        # a word that ends with a number would be a number too many, not a word
+        # if the word ends with a number, the line has a number too many
         if spaces < d or not word or (spaces > d and _is_number(word.split(b" ")[-1])):
             raise DataError(
-                f"{path}, line {number}: a word and {d} numbers are needed, but there are "
+                f"{path}, line {number}: a line must have a word and {d} numbers, but this one has "
                 f"{len(line.split())} fields"
             )
-        if not rows.count and word.endswith(b" "):  # so would all words, and none would be found
-            raise DataError(f"{path}, line {number}: single spaces must part a word and numbers")
+        if not rows.count and word.endswith(
+            b" "
+        ):  # then all words would end with a space, and none would be found
+            raise DataError(f"{path}, line {number}: fields must be separated by single spaces")
         if rows.wants(word):
             try:
                 values = [float(field) for field in line.rsplit(b" ", d)[1:]]
@@ -176,7 +179,7 @@ def _read_text(rows: _Rows, file: BinaryIO, first: int) -> None:
 
 
 def _read_binary(rows: _Rows, file: BinaryIO) -> None:
-    """A word, a space and the bytes of its numbers, with or without a line break behind them."""
+    """Read rows of a word, a space and the bytes of its numbers. A line break may follow a row."""
     promised = rows.promised or 0
     size = 4 * rows.dimensions
     data, at = b"", 0
@@ -185,7 +188,7 @@ def _read_binary(rows: _Rows, file: BinaryIO) -> None:
         if space < 0 and len(data) - at >= _LONGEST:
             raise DataError(
                 f"{rows.path}, vector {rows.count + 1}: no word ends within {_LONGEST} bytes; the "
-                "file is damaged, or its header lies"
+                "file is damaged, or its header is wrong"
             )
         if space < 0 or space + 1 + size > len(data):
             more = file.read(CHUNK)
@@ -198,31 +201,34 @@ def _read_binary(rows: _Rows, file: BinaryIO) -> None:
         if not word or b"\n" in word or b"\0" in word:
             raise DataError(
                 f"{rows.path}, vector {rows.count + 1}: {word[:40]!r} is not a word; the file is "
-                "damaged, or its header lies"
+                "damaged, or its header is wrong"
             )
         if rows.wants(word):
             rows.keep(word, data[space + 1 : at])
     if rows.count < promised:
         raise DataError(
-            f"{rows.path} is cut off in vector {rows.count + 1} of {promised}, or its header lies"
+            f"{rows.path} is cut off in vector {rows.count + 1} of {promised}, or its header is "
+            "wrong"
         )
     if data[at:].strip() or file.read(CHUNK).strip():
-        raise DataError(f"{rows.path} goes on behind the {promised} vectors of its header")
+        raise DataError(
+            f"{rows.path} has more data after the {promised} vectors that its header promises"
+        )
 
 
-def _read_arrays(path: Path, wanted: AbstractSet[str] | None) -> tuple[tuple[str, ...], Table]:
-    stored = arrays(path)
+def _read_npz(path: Path, wanted: AbstractSet[str] | None) -> tuple[tuple[str, ...], Table]:
+    stored = read_arrays(path)
     if not {"words", "vectors"} <= stored.keys():
         raise DataError(f"{path} must have the arrays `words` and `vectors`, but has {[*stored]}")
     words, vectors = stored["words"], stored["vectors"]
     if words.dtype.kind != "U" or vectors.dtype.kind not in "fiu":
         raise DataError(
-            f"{path}: words must be strings and vectors numbers, but they are {words.dtype} and "
+            f"{path}: words must be strings and vectors numbers, but got {words.dtype} and "
             f"{vectors.dtype}"
         )
     if words.ndim != 1 or vectors.ndim != 2 or len(words) != len(vectors) or not vectors.size:
         raise DataError(
-            f"{path}: every word needs a row of vectors, but the shapes are {words.shape} and "
+            f"{path}: vectors must have a row for each word, but the shapes are {words.shape} and "
             f"{vectors.shape}"
         )
     rows: dict[str, int] = {}

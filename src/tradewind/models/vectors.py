@@ -1,4 +1,4 @@
-"""Word vectors: reading them from the usual formats, and making them for words that have none."""
+"""Word vectors: reading them from files, and making them for words that have none."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tradewind.checks import one_of
 from tradewind.errors import DataMissing
 from tradewind.models.files import data_folder
 from tradewind.models.text import Tokens
-from tradewind.models.vectorfiles import Table, first_not_finite, read_rows
+from tradewind.models.vectorfiles import Table, first_not_finite, read_vector_file
 
-_KIM = 0.25  # the spread of Kim (2014), which fits the Google News vectors
+_KIM = 0.25  # the spread in Kim (2014), which fits the Google News vectors
 _LARGEST = float(np.finfo(np.float32).max)
 _SOURCES = (
-    "word2vec's are at code.google.com/archive/p/word2vec, GloVe's at "
+    "word2vec's vectors are at code.google.com/archive/p/word2vec, GloVe's at "
     "nlp.stanford.edu/projects/glove"
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordVectors:
-    """Words and their vectors, a row each. Never changes, so copies are the thing itself.
+    """Words and their vectors, one row for each word. Immutable, so copying returns the object
+    itself.
 
-    An array that could be written to is copied; one that is read-only is taken as it is.
+    A writeable array is copied; a read-only one is used as it is.
     """
 
     words: tuple[str, ...]
@@ -42,23 +44,23 @@ class WordVectors:
     def __post_init__(self) -> None:
         words: Any = self.words
         if isinstance(words, (str, bytes)):
-            raise ValueError(f"words must be many strings, but got only {words[:40]!r}")
+            raise ValueError(f"words must be a list of strings, but got {words[:40]!r}")
         words = tuple(words.tolist() if isinstance(words, np.ndarray) else words)
         seen: set[str] = set()
         for word in words:
             if not isinstance(word, str):
                 raise ValueError(f"every word must be a string, but got {word!r:.60}")
             if word in seen:
-                raise ValueError(f"every word must be there once, but {word!r} is there again")
+                raise ValueError(f"words must be distinct, but {word!r} is given twice")
             seen.add(word)
         table = _read_only(self.vectors)
         if table.ndim != 2 or not table.shape[1] or len(table) != len(words):
             raise ValueError(
-                f"vectors must be a row for each of {len(words)} words, but got an array of the "
+                f"vectors must have a row for each of {len(words)} words, but got an array of the "
                 f"shape {table.shape}"
             )
         if (row := first_not_finite(table)) is not None:
-            raise ValueError(f"vectors must be finite, but that of {words[row]!r} is not")
+            raise ValueError(f"vectors must be finite, but the vector of {words[row]!r} is not")
         object.__setattr__(self, "words", words)
         object.__setattr__(self, "vectors", table)
 
@@ -88,7 +90,7 @@ class WordVectors:
         return {"words": self.words, "vectors": self.vectors}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state["vectors"].setflags(write=False)  # pickles forget it
+        state["vectors"].setflags(write=False)  # pickling loses this flag
         vars(self).update(state)
 
     @property
@@ -97,7 +99,7 @@ class WordVectors:
 
     @cached_property
     def spread(self) -> float:
-        """What vectors drawn evenly from [-spread, spread] need to have the same variance."""
+        """The s for which the uniform distribution on [-s, s] has the variance of these vectors."""
         return _spread(self.vectors)
 
     @cached_property
@@ -109,7 +111,9 @@ def _read_only(vectors: Any) -> Table:
     given = np.asarray(vectors)
     if given.dtype.kind not in "biufO":
         raise ValueError(f"vectors must be real numbers, but got {given.dtype}")
-    with np.errstate(over="ignore"):  # what is too big for float32 becomes infinite, and is found
+    with np.errstate(
+        over="ignore"
+    ):  # numbers too big for float32 become infinite and are reported later
         if given.flags.writeable:
             table = np.array(given, dtype=np.float32, order="C")
         else:
@@ -119,36 +123,36 @@ def _read_only(vectors: Any) -> Table:
 
 
 def read_vectors(path: str | os.PathLike[str], words: Iterable[str] | None = None) -> WordVectors:
-    """The vectors in a file: word2vec (binary or text), GloVe, or an .npz of `words` and `vectors`,
-    each of them gzipped or not. The content tells the format, not the name.
+    """Read word vectors from a file: word2vec (binary or text), GloVe, or an .npz file with the
+    arrays `words` and `vectors`, gzipped or not. The content decides the format, not the name.
 
-    With `words`, only these are kept, in the order of the file, and no others are held in memory.
-    Where a word repeats, its first vector counts. A name that is no file is looked for in
-    `$TRADEWIND_DATA/wordvec`, with and without .npz.
+    With `words`, only these words are kept, in the order of the file, and a file of text or binary
+    vectors takes no memory for the others. If a word repeats, its first vector counts. A name that
+    is not a file is looked for in `$TRADEWIND_DATA/wordvec`, with and without .npz.
     """
     if isinstance(words, str):
-        raise ValueError(f"words must be many strings, but got only {words[:40]!r}")
+        raise ValueError(f"words must be a list of strings, but got {words[:40]!r}")
     wanted = None if words is None else frozenset(words)
     for word in wanted or ():
         if not isinstance(word, str):
             raise ValueError(f"every word must be a string, but got {word!r:.60}")
-    return WordVectors(*read_rows(_found(Path(path)), wanted))
+    return WordVectors(*read_vector_file(_find_file(Path(path)), wanted))
 
 
-def _found(path: Path) -> Path:
-    """The file itself, or the one of this name among the data."""
+def _find_file(path: Path) -> Path:
+    """The file at this path, or the one of this name in the data folder."""
     tried = [path]
     if (folder := data_folder("wordvec")) and path.name == str(path):
         tried += [folder / path, folder / f"{path}.npz"]
     for each in tried:
         if each.exists():
             return each
-    raise DataMissing(f"no word vectors at {' or '.join(map(str, tried))}: {_SOURCES}")
+    raise DataMissing(f"there are no word vectors at {' or '.join(map(str, tried))}: {_SOURCES}")
 
 
 def random_vectors(words: Sequence[str], dimensions: int, *, spread: float, seed: int) -> Table:
-    """Vectors drawn evenly from [-spread, spread]. That of a word depends on the seed and on the
-    word alone, not on the words beside it, the process or the machine."""
+    """Random vectors, uniform on [-spread, spread]. The vector of a word depends only on the seed
+    and the word, not on the other words, the process or the machine."""
     start = hashlib.blake2b(f"{int(seed)}:".encode(), digest_size=8)
     keys = bytearray()
     for word in words:
@@ -158,7 +162,7 @@ def random_vectors(words: Sequence[str], dimensions: int, *, spread: float, seed
     states = np.frombuffer(keys, dtype="<u8").astype(np.uint64)
     steps = np.arange(1, dimensions + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     table = np.empty((len(words), dimensions), dtype=np.float32)
-    for at in range(0, len(words), 256):  # splitmix64, in pieces that stay in the cache
+    for at in range(0, len(words), 256):  # splitmix64, in blocks that fit into the cache
         z = states[at : at + 256, None] + steps
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -170,10 +174,10 @@ def random_vectors(words: Sequence[str], dimensions: int, *, spread: float, seed
 def word2vec(
     texts: Sequence[Tokens], words: Sequence[str], dimensions: int, *, window: int = 10, seed: int
 ) -> Table:
-    """The vectors of `words`, trained on tokenized texts by gensim's word2vec, the same in every
-    process. Words that the texts lack are drawn with the variance of those they have."""
+    """The vectors of `words`, trained on tokenized texts by gensim's word2vec. They are the same in
+    every process. Words that do not occur in the texts get random vectors of the same variance."""
     if any(isinstance(tokens, str) for tokens in texts):
-        raise ValueError("every text must be a list of tokens, but there is a string: tokenize it")
+        raise ValueError("every text must be a list of tokens, but one is a string: tokenize it")
     try:
         from gensim.models import Word2Vec
     except ImportError:
@@ -187,18 +191,18 @@ def word2vec(
         vector_size=dimensions,
         window=window,
         min_count=1,
-        workers=1,  # the updates then come in one order
+        workers=1,  # so that updates have a fixed order
         seed=int(seed) % 2**32,
         hashfxn=_checksum,
     ).wv
-    table, known = _looked_up(words, trained.key_to_index, trained.vectors)
+    table, known = _look_up(words, trained.key_to_index, trained.vectors)
     lacking = [word for word, is_known in zip(words, known, strict=True) if not is_known]
     table[~known] = random_vectors(lacking, dimensions, spread=_spread(trained.vectors), seed=seed)
     return table
 
 
 def _checksum(word: str) -> int:
-    """A hash that is the same in every process, as Python's own is not."""
+    """A hash that is the same in every process, unlike Python's own."""
     return zlib.crc32(word.encode("utf-8", "surrogatepass"))
 
 
@@ -212,22 +216,21 @@ def embedding(
     window: int = 10,
     seed: int = 0,
 ) -> Table:
-    """What turns the codes of `words` into vectors: (len(words) + 1, D). Row 0, which is padding,
-    is zero; D is that of `vectors` where there are any.
+    """A table with the vectors of `words`, by their codes: (len(words) + 1, D). Row 0 is padding
+    and zero. D is that of `vectors` if they are given, otherwise `dimensions`.
 
-    A word without a vector is drawn such that it has the variance of `vectors` (Kim 2014), whatever
-    the words beside it. With "word2vec", those that `texts` have are trained on these instead, and
-    then made as long as `vectors` are on the whole.
+    A word without a vector gets a random one with the variance of `vectors` (Kim 2014), independent
+    of the other words. With unknown="word2vec", such words are trained on `texts` if they occur
+    there, and then scaled to the typical length of `vectors`.
     """
-    if unknown not in ("random", "word2vec"):
-        raise ValueError(f"unknown must be 'random' or 'word2vec', but got {unknown!r}")
+    one_of("unknown", unknown, ("random", "word2vec"))
     if unknown == "word2vec" and texts is None:
         raise ValueError("unknown='word2vec' needs the texts to train on, but got none")
     if vectors is None:
         vectors = WordVectors((), np.empty((0, dimensions), dtype=np.float32))
     d = vectors.dimensions
     table = np.zeros((len(words) + 1, d), dtype=np.float32)
-    table[1:], known = _looked_up(words, vectors.rows, vectors.vectors)
+    table[1:], known = _look_up(words, vectors.rows, vectors.vectors)
     lacking = [word for word, is_known in zip(words, known, strict=True) if not is_known]
     if not lacking:
         return table
@@ -236,17 +239,19 @@ def embedding(
         there = set(chain.from_iterable(texts))
         at = [i for i, word in enumerate(lacking) if word in there]
         trained = word2vec(texts, [lacking[i] for i in at], d, window=window, seed=seed)
-        # from little text, frequent words come out many times as long as any given vector
-        trained *= _length(vectors.spread, d) / np.linalg.norm(trained, axis=1, keepdims=True)
+        # trained on little text, frequent words get vectors far longer than any given one
+        trained *= _typical_length(vectors.spread, d) / np.linalg.norm(
+            trained, axis=1, keepdims=True
+        )
         made[at] = trained
     table[1:][~known] = made
     return table
 
 
-def _looked_up(
+def _look_up(
     words: Sequence[str], rows: Mapping[str, int], table: Table
 ) -> tuple[Table, NDArray[np.bool_]]:
-    """The vectors of words, zero for those without one, and which have one."""
+    """The vectors of words, zero for words without one, and a mask of the words that have one."""
     at = np.array([rows.get(word, -1) for word in words], dtype=np.intp)
     known = at >= 0
     found = np.zeros((len(words), table.shape[1]), dtype=np.float32)
@@ -254,15 +259,16 @@ def _looked_up(
     return found, known
 
 
-def _length(spread: float, dimensions: int) -> float:
-    """How long vectors of this spread are, in the root of the mean square."""
+def _typical_length(spread: float, dimensions: int) -> float:
+    """The root mean square length of vectors with this spread."""
     return spread * math.sqrt(dimensions / 3.0)
 
 
 def _spread(table: Table) -> float:
-    """The half-width of an even distribution with the variance of these vectors: a²/3 (Kim 2014)"""
+    """The half-width a of the uniform distribution whose variance a²/3 is that of these vectors
+    (Kim 2014)."""
     total = squares = np.zeros(table.shape[1])
-    for at in range(0, len(table), 4096):  # in pieces, for there may be gigabytes
+    for at in range(0, len(table), 4096):  # in blocks, because there may be gigabytes
         block = table[at : at + 4096].astype(np.float64) - table[0]
         total, squares = total + block.sum(axis=0), squares + np.square(block).sum(axis=0)
     n = max(len(table), 1)

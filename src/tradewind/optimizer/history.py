@@ -80,19 +80,6 @@ class History:
             sizes=replace(self.sizes, finished=self.sizes.finished[rows]),
         )
 
-    def trained_with(self, size: float) -> History:
-        """The history with only the trials of this training size."""
-        kept = self.take(np.flatnonzero(self.sizes.finished == size))
-        groups = ("failed", "pending", "ignored")
-        among = {group: getattr(self.sizes, group) == size for group in groups}
-        return replace(
-            kept,
-            **{group: getattr(self, group)[mask] for group, mask in among.items()},
-            sizes=replace(
-                kept.sizes, **{g: getattr(self.sizes, g)[mask] for g, mask in among.items()}
-            ),
-        )
-
 
 def alike(X: Array, Y: Array, columns: Columns) -> Mask:
     """Which rows of X (n, d) are almost the same as a row of Y (m, d): equal categories, and no

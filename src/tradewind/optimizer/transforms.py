@@ -1,7 +1,7 @@
-"""Units and scales: the only place where units change.
+"""Units and scales of quality. `log_error.py` has one more transform.
 
-A transform is a frozen value. `forward` takes numbers to the scale of a model, `natural` carries
-a normal marginal back from there.
+A transform is a frozen value: `forward` takes numbers to the scale of a model, and `natural` brings
+normal marginals back.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from tradewind.types import Array, Normal
 
 @dataclass(frozen=True)
 class Standardize:
-    """y -> (y − shift) / scale, with mean 0 and standard deviation 1 on the data it was made of."""
+    """y -> (y − shift) / scale, which has mean 0 and standard deviation 1 on the data that made it."""
 
     shift: float
     scale: float
 
     @classmethod
     def of(cls, y: Array) -> Standardize:
-        """From values (n,) of any size: neither 1e-300 nor 1e300 under- or overflows."""
+        """For values (n,) of any magnitude: neither 1e-300 nor 1e300 under- or overflows."""
         largest = float(np.abs(y).max(initial=0.0))
         if largest == 0.0:
             return cls(0.0, 1.0)
@@ -46,9 +46,9 @@ class Standardize:
 class Clip:
     """Bad outcomes count no worse than median − reach·(best − median).
 
-    A handful of collapsed models must not flatten the good end; a log or rank transform, which
-    would bend the good end too, measured worse. Where the majority ties at the best, the median
-    is that of the others: clipping at the best would leave nothing to learn from."""
+    A handful of collapsed models must not flatten the good end. (A log or rank transform, which
+    would bend the good end too, measured worse.) If most values tie with the best, the median is
+    that of the others: clipping at the best would leave nothing to learn from."""
 
     floor: float
 
@@ -85,35 +85,3 @@ class Identity:
 
     def slope(self, y: Array) -> Array:
         return np.ones_like(y)
-
-
-@dataclass(frozen=True)
-class LogError:
-    """y -> −log(1 − y) for an accuracy y: H's loss (eq. 15) in the maximizing sign.
-
-    Accuracies closer to 1 than `smallest` count as that close, so that a perfect one is finite."""
-
-    smallest: float = 1e-6
-
-    def forward(self, y: Array) -> Array:
-        if (y > 1.0).any():
-            raise ValueError(
-                f"log(1 − accuracy) needs values up to 1, but got {float(y.max())!r}; "
-                'use loss="identity"'
-            )
-        return -np.log(np.maximum(1.0 - y, self.smallest))
-
-    def inverse(self, t: Array) -> Array:
-        return 1.0 - np.exp(-t)
-
-    def slope(self, y: Array) -> Array:
-        """dt/dy, for carrying known noise over."""
-        return 1.0 / np.maximum(1.0 - y, self.smallest)
-
-    def natural(self, t: Normal) -> Normal:
-        """The normal with the first two moments of 1 − exp(−t): the error is log-normal.
-
-        Exponents end at 200, which is no accuracy any more, so that their product is finite."""
-        error = np.exp(np.minimum(-t.mean + 0.5 * t.std**2, 200.0))
-        spread = np.sqrt(np.expm1(np.minimum(t.std**2, 200.0)))
-        return Normal(1.0 - error, np.maximum(error * spread, 1e-12))

@@ -6,27 +6,30 @@ import time
 from collections.abc import Hashable
 
 
-class Load:
-    """The number of trials that run, summed over time: its mean over the time of a trial is the
-    concurrency of that."""
+class ConcurrencyMeter:
+    """Measures the mean number of trials that run while a trial runs.
+
+    It integrates the number of running trials over time. The difference of this integral between
+    the end and the start of a trial, divided by its seconds, is the trial's concurrency."""
 
     def __init__(self) -> None:
-        self._begun: dict[Hashable, tuple[float, float]] = {}
-        self._sum, self._at = 0.0, time.monotonic()
+        self._starts: dict[Hashable, tuple[float, float]] = {}  # time and integral at the start
+        self._integral, self._time = 0.0, time.monotonic()
 
-    def begin(self, key: Hashable) -> None:
-        self._tick()
-        self._begun[key] = self._at, self._sum
+    def start(self, key: Hashable) -> None:
+        self._update()
+        self._starts[key] = self._time, self._integral
 
     def end(self, key: Hashable) -> tuple[float, float]:
-        """The seconds since it began, and how many ran meanwhile, itself included, in the mean."""
-        self._tick()
-        running = float(len(self._begun))
-        at, before = self._begun.pop(key)
-        seconds = self._at - at
-        return seconds, (self._sum - before) / seconds if seconds > 0 else running
+        """The seconds since the start, and the mean number of trials that ran meanwhile, with this
+        one."""
+        self._update()
+        running = float(len(self._starts))
+        start, integral = self._starts.pop(key)
+        seconds = self._time - start
+        return seconds, (self._integral - integral) / seconds if seconds > 0 else running
 
-    def _tick(self) -> None:
+    def _update(self) -> None:
         now = time.monotonic()
-        self._sum += len(self._begun) * (now - self._at)
-        self._at = now
+        self._integral += len(self._starts) * (now - self._time)
+        self._time = now

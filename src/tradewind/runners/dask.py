@@ -1,7 +1,7 @@
 """The runner that evaluates on a Dask cluster.
 
-Dask chooses the worker; there, the trial runs in a process of its own beside that of the worker,
-so that limits hold and a crash costs one trial.
+Dask chooses the worker. There the trial runs in a process of its own beside the worker's process,
+so limits can be enforced and a crash costs only one trial.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from typing import Any
 
 from tradewind.checks import or_none, whole
 from tradewind.errors import WorkerError
-from tradewind.runners.cluster import Account, ClusterWorkers, Order
+from tradewind.runners.assignment import Assignment
+from tradewind.runners.cluster import ClusterWorkers, RunningTrials
+from tradewind.runners.messages import pack
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Done, Lost, Result, TrialLimits
-from tradewind.runners.worker import packed
 from tradewind.types import Trial, Usage
 
 _logger = logging.getLogger("tradewind")
 
-_FETCH = 30.0  # seconds for a small result to arrive
+_FETCH_TIMEOUT = 30.0  # seconds for a small result to arrive
 
 
 class DaskRunner:
     """Trials on a Dask cluster.
 
     `client` is a `distributed.Client`, the address of a scheduler, or None for a cluster of
-    processes on this machine that is closed with the workers. As many trials run at the same time
-    as the cluster has threads, `resources` permitting, or `n_workers`. `resources` are Dask's own,
-    such as `{"GPU": 1}`, and every trial needs them. On a worker that limits CUDA_VISIBLE_DEVICES,
-    trials that need a resource named after GPUs have the device "cuda:0".
+    processes on this machine that is closed with the workers. `n_workers` trials run at the same
+    time; by default, as many as the cluster has threads and `resources` for. `resources` are the
+    resources of Dask that every trial needs, such as `{"GPU": 1}`. If the name of a resource
+    contains "gpu" and the worker sets CUDA_VISIBLE_DEVICES, trials have the device "cuda:0".
 
-    A trial whose worker goes away comes back as `Lost`; what Dask would do about it does not count.
+    A trial whose worker dies comes back as `Lost`, even if Dask starts it again elsewhere.
     """
 
     def __init__(
@@ -54,17 +55,17 @@ class DaskRunner:
     def open(self, objective: Objective, limits: TrialLimits) -> DaskWorkers:
         opened = time.monotonic()
         gpu = any("gpu" in name.lower() for name in self.resources)
-        order = Order(packed(objective), limits, gpu=gpu)
-        client, own = self._connected()
+        assignment = Assignment(pack(objective), limits, gpu=gpu)
+        client, to_close = self._connect()
         try:
-            return DaskWorkers(self, client, order, own=own, opened=opened)
+            return DaskWorkers(self, client, assignment, to_close=to_close, opened=opened)
         except BaseException:
-            _close(own)
+            _close(to_close)
             raise
 
-    def _connected(self) -> tuple[Any, list[Any]]:
-        """The client, and what has to be closed afterwards."""
-        distributed = _distributed()
+    def _connect(self) -> tuple[Any, list[Any]]:
+        """The client, and what must be closed after the search."""
+        distributed = _import_distributed()
         if isinstance(self.client, distributed.Client):
             if self.client.asynchronous:
                 raise ValueError("the client must not be asynchronous: leave out asynchronous=True")
@@ -93,50 +94,57 @@ class DaskRunner:
 
 
 class DaskWorkers(ClusterWorkers[str, Any]):
-    """A Dask cluster at work; `own` are the things that have to be closed with it."""
+    """The workers of a Dask cluster. Closing them closes `to_close` as well."""
 
     def __init__(
-        self, runner: DaskRunner, client: Any, order: Order, *, own: list[Any], opened: float
+        self,
+        runner: DaskRunner,
+        client: Any,
+        assignment: Assignment,
+        *,
+        to_close: list[Any],
+        opened: float,
     ) -> None:
         super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous, opened=opened)
-        self._client, self._own = client, own
+        self._client, self._to_close = client, to_close
         self._resources = runner.resources
         self._address = str(client.scheduler.address)
-        self._news: SimpleQueue[tuple[str, str | None]] = SimpleQueue()
-        self._where: dict[str, str] = {}  # the worker on which a trial has begun
-        self._account: Account[str, Any] = Account(
-            lambda future: future.release(), device=order.device
+        # The key of a trial, with the worker on which it has begun, or with None when it is done.
+        self._reports: SimpleQueue[tuple[str, str | None]] = SimpleQueue()
+        self._worker_of: dict[str, str] = {}  # the worker on which a trial has begun, by key
+        self._trials: RunningTrials[str, Any] = RunningTrials(
+            lambda future: future.release(), device=assignment.device
         )
         self._name, self._sent, self._closed = f"tradewind-{uuid.uuid4().hex}", 0, False
-        self._look()
-        if self._workers and not self._room:
+        self._refresh()
+        if self._workers and not self._capacity:
             _logger.warning("no Dask worker has what a trial needs: %s", self._resources)
-        self._send(order)
+        self._send(assignment)
 
-    def _send(self, order: Order) -> None:
-        from tradewind.runners.dask_worker import Objectives
+    def _send(self, assignment: Assignment) -> None:
+        from tradewind.runners.dask_worker import AssignmentPlugin
 
-        for again in (True, True, False):
+        for try_again in (True, True, False):
             try:
-                self._client.register_plugin(Objectives(order), name=self._name)
+                self._client.register_plugin(AssignmentPlugin(assignment), name=self._name)
                 break
-            except OSError as error:  # a worker has gone meanwhile
-                if not again:
-                    raise self._gone() from error
-            except Exception as error:  # Dask does not keep the types of such
+            except OSError as error:  # a worker has died meanwhile
+                if not try_again:
+                    raise self._connection_lost() from error
+            except Exception as error:  # Dask does not keep the type of a worker's error
                 with suppress(Exception):
                     self._client.unregister_worker_plugin(self._name)
-                raise _not_evaluated(error) from error
-        self._client.subscribe_topic(self._name, self._begun)
+                raise _cannot_evaluate(error) from error
+        self._client.subscribe_topic(self._name, self._on_begun)
 
-    def _begun(self, event: tuple[float, dict[str, str]]) -> None:
+    def _on_begun(self, event: tuple[float, dict[str, str]]) -> None:
         """Called in the client's thread."""
-        self._news.put((event[1]["key"], event[1]["worker"]))
+        self._reports.put((event[1]["key"], event[1]["worker"]))
 
     def submit(self, trial: Trial, *, within: float | None = None) -> None:
         from tradewind.runners.dask_worker import evaluate
 
-        self._check()
+        self._check_connection()
         self._sent += 1
         key = f"{self._name}-{trial.number}-{self._sent}"
         future = self._client.submit(
@@ -148,84 +156,84 @@ class DaskWorkers(ClusterWorkers[str, Any]):
             pure=False,
             resources=self._resources or None,
         )
-        self._account.add(key, trial, future, within)
-        future.add_done_callback(lambda future: self._news.put((key, None)))
+        self._trials.add(key, trial, future, within)
+        future.add_done_callback(lambda future: self._reports.put((key, None)))
 
-    def _hear(self, patience: float) -> None:
+    def _receive(self, timeout: float) -> None:
         with suppress(Empty):
-            key, worker = self._news.get(timeout=patience)
+            key, worker = self._reports.get(timeout=timeout)
             while True:
-                if key in self._account:
-                    self._heard(key, worker)
-                key, worker = self._news.get_nowait()
-        self._look_now_and_then()
+                if key in self._trials:
+                    self._read_report(key, worker)
+                key, worker = self._reports.get_nowait()
+        self._refresh_if_due()
 
-    def _heard(self, key: str, worker: str | None) -> None:
+    def _read_report(self, key: str, worker: str | None) -> None:
         if worker is None:
-            self._ended(key)
-        elif self._where.setdefault(key, worker) != worker:  # Dask has begun it once more
-            self._settle(key, Lost(f"its Dask worker {self._where[key]} went away"))
+            self._fetch_result(key)
+        elif self._worker_of.setdefault(key, worker) != worker:  # Dask has started it again
+            self._finish(key, Lost(f"its Dask worker {self._worker_of[key]} went away"))
 
-    def _ended(self, key: str) -> None:
+    def _fetch_result(self, key: str) -> None:
         from distributed import CancelledError, KilledWorker
 
-        self._check()  # a lost connection cancels all that is out
+        self._check_connection()  # Dask cancels all futures when the connection is lost
         try:
-            done: Done = self._account[key].result(timeout=_FETCH)
+            done: Done = self._trials[key].result(timeout=_FETCH_TIMEOUT)
         except KilledWorker as error:
-            self._settle(key, Lost(f"its Dask workers went away: {error}"))
+            self._finish(key, Lost(f"its Dask workers went away: {error}"))
         except CancelledError:
-            self._settle(key, Lost("Dask has cancelled it"))
+            self._finish(key, Lost("Dask has cancelled it"))
         except TimeoutError:
-            self._settle(key, Lost("its result went away with its Dask worker"))
-        except Exception as error:  # whatever the cluster has to say
-            raise _not_evaluated(error) from error
+            self._finish(key, Lost("its result was lost with its Dask worker"))
+        except Exception as error:  # any other error of the cluster
+            raise _cannot_evaluate(error) from error
         else:
-            self._settle(key, done.result, done.usage)
+            self._finish(key, done.result, done.usage)
 
-    def _settle(self, key: str, result: Result, usage: Usage | None = None) -> None:
-        self._where.pop(key, None)
-        self._account.settle(key, result, usage).release()
+    def _finish(self, key: str, result: Result, usage: Usage | None = None) -> None:
+        self._worker_of.pop(key, None)
+        self._trials.finish(key, result, usage).release()
 
-    def _look(self) -> None:
-        """See which workers there are; what had begun on one that has gone is lost."""
-        self._check()
+    def _refresh(self) -> None:
+        """Ask which workers there are. Trials that had begun on a worker that is gone are lost."""
+        self._check_connection()
         try:
             self._workers = self._client.scheduler_info(n_workers=-1)["workers"]
         except OSError as error:
-            raise self._gone() from error
-        self._room = sum(_room(worker, self._resources) for worker in self._workers.values())
-        self._looked = time.monotonic()
-        for key, worker in list(self._where.items()):
-            if key not in self._account:
-                del self._where[key]
+            raise self._connection_lost() from error
+        self._capacity = sum(_capacity(w, self._resources) for w in self._workers.values())
+        self._refreshed = time.monotonic()
+        for key, worker in list(self._worker_of.items()):
+            if key not in self._trials:
+                del self._worker_of[key]
             elif worker not in self._workers:
-                self._settle(key, Lost(f"its Dask worker {worker} went away"))
+                self._finish(key, Lost(f"its Dask worker {worker} went away"))
 
-    def _check(self) -> None:
+    def _check_connection(self) -> None:
         if self._client.status != "running":
-            raise self._gone()
+            raise self._connection_lost()
 
-    def _gone(self) -> WorkerError:
+    def _connection_lost(self) -> WorkerError:
         return WorkerError(
             f"the Dask scheduler at {self._address} cannot be reached any more, or the client is "
-            f"closed: {len(self._account)} trials that ran there are gone with it"
+            f"closed: {len(self._trials)} running trials are lost"
         )
 
     def close(self) -> None:
         if self._closed:
             return
         self._closed = True
-        for future in self._account.clear():
+        for future in self._trials.clear():
             future.release()
         if self._client.status == "running":
-            with suppress(OSError, RuntimeError, ValueError):  # workers may go meanwhile
+            with suppress(OSError, RuntimeError, ValueError):  # a worker may die meanwhile
                 self._client.unsubscribe_topic(self._name)
                 self._client.unregister_worker_plugin(self._name)
-        _close(self._own)
+        _close(self._to_close)
 
 
-def _distributed() -> Any:
+def _import_distributed() -> Any:
     try:
         import distributed
     except ImportError as error:
@@ -233,20 +241,20 @@ def _distributed() -> Any:
     return distributed
 
 
-def _not_evaluated(error: Exception) -> WorkerError:
+def _cannot_evaluate(error: Exception) -> WorkerError:
     return WorkerError(
         "a trial cannot be evaluated on the Dask cluster, whose workers must be able to import "
         f"Tradewind and what the objective needs: {error}"
     )
 
 
-def _room(worker: Mapping[str, Any], resources: Mapping[str, float]) -> int:
-    """How many trials a worker takes at the same time."""
+def _capacity(worker: Mapping[str, Any], resources: Mapping[str, float]) -> int:
+    """How many trials a worker can run at the same time."""
     has = worker["resources"]
     return int(min([worker["nthreads"], *(has.get(r, 0) / n for r, n in resources.items() if n)]))
 
 
 def _close(things: Iterable[Any]) -> None:
     for thing in things:
-        with suppress(OSError, RuntimeError, TimeoutError):  # it may have gone before us
+        with suppress(OSError, RuntimeError, TimeoutError):  # it may be closed already
             thing.close()

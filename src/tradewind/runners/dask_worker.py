@@ -1,4 +1,4 @@
-"""What runs on a worker of a Dask cluster: the objective that it was sent, and one trial."""
+"""What runs on a worker of a Dask cluster: the plugin that brings the objective, and one trial."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 from distributed import WorkerPlugin, get_worker
 
 from tradewind.errors import WorkerError
-from tradewind.runners.cluster import Order
+from tradewind.runners.assignment import Assignment
 from tradewind.runners.runner import Done
 from tradewind.types import Trial
 
 
-class Objectives(WorkerPlugin):
-    """An order for trials. As a plugin it travels once to every worker, also to later ones."""
+class AssignmentPlugin(WorkerPlugin):
+    """Dask sends a plugin once to every worker, also to those that join later."""
 
-    def __init__(self, order: Order) -> None:
-        self.order = order
+    def __init__(self, assignment: Assignment) -> None:
+        self.assignment = assignment
 
 
 def evaluate(name: str, trial: Trial, within: float | None) -> Done:
-    """Evaluate a trial of the order that is known here by `name`, after telling the driver where.
+    """Tell the driver which worker has the trial, then evaluate it. `name` is the plugin's name.
 
-    Dask cannot end a running task, but it marks one that nobody waits for any more, because it was
-    cancelled or the driver has gone: the trial ends then."""
+    Dask cannot end a running task. But when a task is cancelled or its driver is gone, Dask changes
+    the task's state on the worker, and the trial then ends."""
     worker: Any = get_worker()
     key = worker.get_current_task()
     plugin = worker.plugins.get(name)
@@ -31,10 +31,10 @@ def evaluate(name: str, trial: Trial, within: float | None) -> Done:
         raise WorkerError(f"the objective has not arrived at {worker.address}: see its log")
     worker.log_event(name, {"key": key, "worker": worker.address})
 
-    def stopped() -> str | None:
+    def why_stop() -> str | None:
         task = worker.state.tasks.get(key)
         wanted = task is not None and task.state in ("executing", "long-running")
         return None if wanted else "nobody waits for it"
 
-    done: Done = plugin.order.evaluate(trial, within=within, stopped=stopped)
+    done: Done = plugin.assignment.evaluate(trial, within=within, why_stop=why_stop)
     return done

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
 import traceback
 from collections.abc import Mapping
-from contextlib import suppress
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tradewind.checks import finite, mean, shown
-from tradewind.data.folds import Folds
 from tradewind.errors import OutcomeError
-from tradewind.runners.run import Objective, Params, Run
+from tradewind.runners.run import Objective, Run, clock
 from tradewind.runners.runner import Failure
 from tradewind.types import Outcome, Trial, Usage
+
+if TYPE_CHECKING:
+    from tradewind.data.folds import Folds
 
 _KEYS = ("value", "cost", "folds")
 
@@ -25,26 +23,16 @@ def evaluate(
     objective: Objective, trial: Trial, device: str = "cpu"
 ) -> tuple[Outcome | Failure, Usage]:
     """Call the objective. Whatever it raises or returns becomes an outcome or a failure."""
-    now = partial(clock, device)
-    run = Run(
-        number=trial.number,
-        params=Params(trial.params),
-        settings=Params({n: v for n, v in trial.params.items() if n != trial.size_name}),
-        seed=trial.seed,
-        train_size=trial.train_size,
-        device=device,
-        trial=trial,
-        clock=now,
-    )
-    cpu, begin = _cpu_seconds(), now()
+    run = Run(trial, device)
+    cpu, begin = _cpu_seconds(), clock(device)
     result: Outcome | Failure
     try:
         answer = objective(run)
     except BaseException as error:  # recorded as a failed trial; the loop decides what follows
-        result = Failure(traceback.format_exc(), now() - begin, error)
+        result = Failure(traceback.format_exc(), clock(device) - begin, error)
     else:
-        result = _read_answer(answer, run, now() - begin)
-    return result, Usage(now() - begin, _cpu_seconds() - cpu, device=device)
+        result = _read_answer(answer, run, clock(device) - begin)
+    return result, Usage(clock(device) - begin, _cpu_seconds() - cpu, device=device)
 
 
 def _read_answer(answer: Any, run: Run, seconds: float) -> Outcome | Failure:
@@ -57,18 +45,8 @@ def _read_answer(answer: Any, run: Run, seconds: float) -> Outcome | Failure:
         return Failure(traceback.format_exc(), seconds)
 
 
-def clock(device: str) -> float:
-    """The time in seconds, after the GPU has finished what it was told: it works asynchronously.
-    Only a GPU that PyTorch already uses in this process is waited for."""
-    torch = sys.modules.get("torch")
-    with suppress(Exception):  # a broken GPU shows up elsewhere
-        if torch is not None and torch.cuda.is_initialized():
-            torch.cuda.synchronize(device if device.startswith("cuda") else None)
-    return time.perf_counter()
-
-
 def _cpu_seconds() -> float:
-    """CPU seconds of this process and of those of its children that have ended."""
+    """CPU seconds of this process and of its children that have ended."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
@@ -76,8 +54,31 @@ def _cpu_seconds() -> float:
 def read_outcome(
     answer: Any, *, default_cost: float | None, reported: Folds | None = None
 ) -> Outcome:
-    """What an objective returned, or a user tells: a number, or a mapping with "value" or "folds",
-    and optionally "cost". Folds that were `reported` need not be returned."""
+    """The outcome in what an objective returned, or in what a user told the study: a number, or a
+    mapping with "value" or "folds" and optionally "cost". Folds that were `reported` need not be
+    returned."""
+    entries = _as_mapping(answer, reported)
+    given, cost = entries.get("value"), entries.get("cost")
+    folds = tuple(finite("every fold", v) for v in _list_of(entries.get("folds")))
+    if reported is not None and not folds:
+        if given is None and not reported.complete:
+            raise OutcomeError(
+                f"all {len(reported)} folds must be reported, but {len(reported.reported)} were: "
+                "return a value if that is intended"
+            )
+        folds = reported.reported
+    if given is None and not folds:
+        raise OutcomeError(f"an outcome needs a value or folds, but got {shown(dict(entries))}")
+    value = mean(folds) if given is None else finite("value", given)
+    spent = _read_cost(default_cost if cost is None else cost)
+    if reported is None or not reported.raced:
+        return Outcome(value, spent, folds)
+    value = finite("value", value + reported.ahead)
+    share = len(reported.reported) / len(reported) if cost is None else 1.0
+    return Outcome(value, spent, folds, True, share)
+
+
+def _as_mapping(answer: Any, reported: Folds | None) -> Mapping[Any, Any]:
     if answer is None and reported is None:
         raise OutcomeError(
             'a number or {"value": ..., "cost": ...} must be returned, but got None: '
@@ -89,30 +90,13 @@ def read_outcome(
             'return {"value": ..., "cost": ...} or {"folds": [...]}'
         )
     if not isinstance(answer, Mapping):
-        answer = {"value": answer}
+        return {"value": answer}
     unknown = [key for key in answer if key not in _KEYS]
     if unknown:
         raise OutcomeError(
             f"an outcome has the keys {', '.join(_KEYS)}, but got {shown(unknown[0])}"
         )
-    given, cost = answer.get("value"), answer.get("cost")
-    folds = tuple(finite("every fold", v) for v in _list_of(answer.get("folds")))
-    if reported is not None and not folds:
-        if given is None and not reported.complete:
-            raise OutcomeError(
-                f"all {len(reported)} folds must be reported, but {len(reported.reported)} were: "
-                "return a value if that is intended"
-            )
-        folds = reported.reported
-    if given is None and not folds:
-        raise OutcomeError(f"an outcome needs a value or folds, but got {shown(dict(answer))}")
-    value = mean(folds) if given is None else finite("value", given)
-    spent = _cost(default_cost if cost is None else cost)
-    if reported is None or not reported.raced:
-        return Outcome(value, spent, folds)
-    value = finite("value", value + reported.ahead)
-    share = len(reported.reported) / len(reported) if cost is None else 1.0
-    return Outcome(value, spent, folds, True, share)
+    return answer
 
 
 def _list_of(given: Any) -> list[Any]:
@@ -124,7 +108,7 @@ def _list_of(given: Any) -> list[Any]:
         raise OutcomeError(f"folds must be a list of numbers, but got {shown(given)}") from None
 
 
-def _cost(given: Any) -> float | None:
+def _read_cost(given: Any) -> float | None:
     if given is None:
         return None
     cost = finite("cost", given)

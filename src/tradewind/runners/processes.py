@@ -1,7 +1,7 @@
-"""The runner that evaluates in processes of this machine, one for each slot.
+"""The runner that evaluates in worker processes on this machine, one for each slot.
 
-A trial that crashes, hangs or takes too much fails alone: its process is killed with all that it
-started, and the slot gets a new one. Whatever happens to the driver, no process stays behind.
+A trial that crashes, hangs or exceeds a limit fails alone: its process is killed with all that it
+started, and the slot gets a new one. Whatever happens to the driver, no process is left behind.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from typing import Any
 
 from tradewind.checks import is_whole, not_negative, or_none, whole
 from tradewind.errors import WorkerError, warn
-from tradewind.runners.child import Launch, stored
-from tradewind.runners.concurrency import Load
+from tradewind.runners.child import Launch, put_in_file
+from tradewind.runners.concurrency import ConcurrencyMeter
 from tradewind.runners.guard import Guard
+from tradewind.runners.messages import pack
 from tradewind.runners.resources import (
     VISIBLE,
-    gpus_there,
+    count_gpus,
+    limit_threads,
     usable_cores,
     visible_devices,
-    with_threads,
 )
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Done, TrialLimits
-from tradewind.runners.slot import Slot, gather, pause, shut
-from tradewind.runners.worker import packed
+from tradewind.runners.slot import Slot, close_all, wait_for_change, wait_for_results
 from tradewind.types import Trial
 
 _POSIX = os.name == "posix"
-_STARTS = 3  # worker processes that may die in a row while they start, for each slot
+_MAX_FAILED_STARTS = 3  # worker processes of a slot that may die in a row while they start
 
 
 @dataclass(frozen=True)
 class ProcessRunner:
-    """Evaluates in `n_workers` processes of this machine: by default one for each slot of the
-    GPUs, or else one for each core.
+    """Trials in `n_workers` processes on this machine: by default one for each core, or with `gpus`
+    one for each slot of the GPUs.
 
-    `gpus` is how many of the visible GPUs to use, or which: their indices among those that this
-    process sees, or their UUIDs. Every worker sees one of them, which `slots_per_gpu` workers
-    share. Under `synchronous`, trials go in rounds. Processes that must end get SIGTERM first, and
-    SIGKILL after `grace` seconds.
+    `gpus` is the number of GPUs to use, or a list of their UUIDs or of their indices among the GPUs
+    that this process sees. Every worker sees one GPU, and `slots_per_gpu` workers share it. With
+    `synchronous`, trials run in rounds. A process that must end gets SIGTERM first, and SIGKILL
+    after `grace` seconds.
 
-    The objective is sent by value (cloudpickle), so a lambda, a closure or a function of a
-    notebook will do; modules beside the script are found. A worker keeps it for all its trials.
+    The objective is sent by value (cloudpickle), so it may be a lambda, a closure or a function of
+    a notebook, and it can import modules that lie beside the script. A worker loads it once.
     """
 
     n_workers: int | None = None
@@ -60,68 +60,76 @@ class ProcessRunner:
     def __post_init__(self) -> None:
         checked = {
             "n_workers": or_none(whole, "n_workers", self.n_workers, 1),
-            "gpus": None if self.gpus is None else _devices(self.gpus),
+            "gpus": None if self.gpus is None else _read_gpus(self.gpus),
             "slots_per_gpu": whole("slots_per_gpu", self.slots_per_gpu, 1),
             "grace": not_negative("grace", self.grace),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         if self.gpus is None and self.slots_per_gpu > 1:
-            raise ValueError(f"slots_per_gpu={self.slots_per_gpu} needs gpus, but there are none")
-        if self.gpus is not None and self.n_workers is not None and self.n_workers > self._places:
             raise ValueError(
-                f"n_workers must be at most the {self._places} slots of the GPUs, but got "
+                f"slots_per_gpu={self.slots_per_gpu} needs gpus, but got gpus=None: give both"
+            )
+        if (
+            self.gpus is not None
+            and self.n_workers is not None
+            and self.n_workers > self._gpu_slots
+        ):
+            raise ValueError(
+                f"n_workers must be at most the {self._gpu_slots} slots of the GPUs, but got "
                 f"{self.n_workers}: give fewer workers, or more slots_per_gpu"
             )
 
     @property
-    def _places(self) -> int:
-        """The slots of all GPUs."""
+    def _gpu_slots(self) -> int:
+        """The number of slots of all GPUs."""
         assert isinstance(self.gpus, tuple)
         return len(self.gpus) * self.slots_per_gpu
 
     def open(self, objective: Objective, limits: TrialLimits) -> ProcessWorkers:
         """Start the workers, and wait until one of them has loaded the objective.
 
-        An objective that cannot be pickled raises TypeError; one that the workers cannot load, or
-        workers that die while they start, WorkerError."""
+        Raises TypeError if the objective cannot be pickled, and WorkerError if the workers cannot
+        load it or die while they start."""
         if not _POSIX:
             raise WorkerError("worker processes need a POSIX system: use Linux, macOS or WSL")
         opened = time.monotonic()
         devices: list[str] | None = None
         if isinstance(self.gpus, tuple):
-            devices = visible_devices(self.gpus, os.environ, there=gpus_there())
+            devices = visible_devices(self.gpus, os.environ, n_gpus=count_gpus())
         cores = usable_cores()
-        n = self.n_workers or (cores if devices is None else self._places)
-        blob = packed(objective)
+        n = self.n_workers or (cores if devices is None else self._gpu_slots)
+        blob = pack(objective)
         _warn_of_contention(n, cores, len(devices) if devices else n)
-        # devices in turn, so that fewer workers than places spread over all of them
-        places = [devices[i % len(devices)] if devices else None for i in range(n)]
-        share = max(1, cores // n)
-        return ProcessWorkers(self, blob, limits, places, share=share, opened=opened)
+        # one device after the other, so that few workers still use all devices
+        device_of = [devices[i % len(devices)] if devices else None for i in range(n)]
+        threads = max(1, cores // n)
+        return ProcessWorkers(self, blob, limits, device_of, threads=threads, opened=opened)
 
 
 class ProcessWorkers:
-    """The processes at work, one for each of `places`: the devices that they have, if any."""
+    """The worker processes: one for each entry of `device_of`, which is its GPU or None. Numerical
+    libraries use `threads` threads in each."""
 
     def __init__(
         self,
         runner: ProcessRunner,
         blob: bytes,
         limits: TrialLimits,
-        places: Sequence[str | None],
+        device_of: Sequence[str | None],
         *,
-        share: int,
+        threads: int,
         opened: float,
     ) -> None:
         self.synchronous, self.opened = runner.synchronous, opened
         self._limits = limits
-        self._blob = stored(blob)
+        self._blob = put_in_file(blob)
         self._mark = uuid.uuid4().hex
-        self._load = Load()
-        environment = with_threads(os.environ, share)
+        self._concurrency = ConcurrencyMeter()
+        environment = limit_threads(os.environ, threads)
         self._slots = [
-            self._slot(i, device, environment, runner.grace) for i, device in enumerate(places)
+            self._make_slot(i, device, environment, runner.grace)
+            for i, device in enumerate(device_of)
         ]
         self._guard = Guard(self._mark)
         self._closed = False
@@ -131,7 +139,9 @@ class ProcessWorkers:
             self.close()
             raise
 
-    def _slot(self, i: int, device: str | None, environment: dict[str, str], grace: float) -> Slot:
+    def _make_slot(
+        self, i: int, device: str | None, environment: dict[str, str], grace: float
+    ) -> Slot:
         mark = f"{self._mark}.{i}"
         if device is None:
             return Slot(Launch.of(self._blob, environment), mark=mark, grace=grace)
@@ -139,18 +149,18 @@ class ProcessWorkers:
         return Slot(launch, mark=mark, grace=grace, device=f"cuda:{device}")
 
     def _start(self) -> None:
-        """Start all at the same time, and wait for the first: what keeps one from loading the
-        objective keeps all, and should be known before there are trials."""
+        """Start all workers at the same time, and wait until one is ready. If one cannot load the
+        objective, none can, and the user must learn that before there are trials."""
         for slot in self._slots:
             slot.start()
         while not any(slot.ready for slot in self._slots):
             for slot in self._slots:
                 slot.advance()
-                if slot.failed_starts >= (1 if slot.unloadable else _STARTS):
-                    raise WorkerError(f"a worker process could not start: {slot.why}")
+                if slot.failed_starts >= (1 if slot.load_error else _MAX_FAILED_STARTS):
+                    raise WorkerError(f"a worker process could not start: {slot.start_error}")
                 slot.start()
             if not any(slot.ready for slot in self._slots):
-                pause(self._slots)
+                wait_for_change(self._slots)
 
     @property
     def slots(self) -> int:
@@ -164,27 +174,27 @@ class ProcessWorkers:
         free = [slot for slot in self._slots if slot.number is None]
         if self._closed or not free:
             raise RuntimeError("the workers are closed" if self._closed else "no slot is free")
-        self._guard.check()
+        self._guard.restart_if_dead()
         best = next((slot for slot in free if slot.ready), free[0])
         best.submit(trial, self._limits, within)
-        self._load.begin(trial.number)
+        self._concurrency.start(trial.number)
 
     def wait(self, timeout: float | None = None) -> list[Done]:
         for slot in self._slots:
-            if slot.failed_starts >= _STARTS:
-                raise WorkerError(f"worker processes keep failing to start: {slot.why}")
-        done = gather(self._slots, math.inf if timeout is None else self.now() + timeout)
-        return [self._accounted(one) for one in done]
+            if slot.failed_starts >= _MAX_FAILED_STARTS:
+                raise WorkerError(f"worker processes keep failing to start: {slot.start_error}")
+        until = math.inf if timeout is None else self.now() + timeout
+        return [self._with_concurrency(done) for done in wait_for_results(self._slots, until)]
 
-    def _accounted(self, done: Done) -> Done:
-        _, concurrency = self._load.end(done.trial.number)
+    def _with_concurrency(self, done: Done) -> Done:
+        _, concurrency = self._concurrency.end(done.trial.number)
         usage = done.usage and replace(done.usage, concurrency=concurrency)
         return replace(done, usage=usage)
 
     def stop(self, numbers: Iterable[int], reason: str) -> None:
-        named = set(numbers)
+        wanted = set(numbers)
         for slot in self._slots:
-            if slot.number in named:
+            if slot.number in wanted:
                 slot.stop(reason)
 
     def now(self) -> float:
@@ -195,22 +205,22 @@ class ProcessWorkers:
             return
         self._closed = True
         try:
-            shut(self._slots)
+            close_all(self._slots)
         finally:
             self._guard.dismiss()
             self._blob.close()
 
 
-def _devices(gpus: Any) -> tuple[int | str, ...]:
-    """Indices and UUIDs of distinct devices."""
+def _read_gpus(gpus: Any) -> tuple[int | str, ...]:
+    """The indices and UUIDs of distinct devices."""
     if is_whole(gpus):
         return tuple(range(whole("gpus", gpus, 1)))
     if isinstance(gpus, (str, bytes)) or not isinstance(gpus, Iterable):
         raise TypeError(f"gpus must be a number, or a list of indices or UUIDs, but got {gpus!r}")
-    named = tuple(g if isinstance(g, str) else whole("every GPU", g) for g in gpus)
-    if not named or len(set(named)) < len(named):
-        raise ValueError(f"gpus must be one or more distinct devices, but got {list(named)}")
-    return named
+    devices = tuple(g if isinstance(g, str) else whole("every GPU", g) for g in gpus)
+    if not devices or len(set(devices)) < len(devices):
+        raise ValueError(f"gpus must be one or more distinct devices, but got {list(devices)}")
+    return devices
 
 
 def _warn_of_contention(n: int, cores: int, devices: int) -> None:
@@ -221,6 +231,6 @@ def _warn_of_contention(n: int, cores: int, devices: int) -> None:
         shared.append(f"{n} workers share {devices} GPU{'s' * (devices > 1)}")
     if shared:
         warn(
-            f"{' and '.join(shared)}: trials slow each other down, and so their costs are higher "
-            "than those of trials alone"
+            f"{' and '.join(shared)}: trials slow each other down, so they cost more than trials "
+            "that run alone"
         )

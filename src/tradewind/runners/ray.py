@@ -1,7 +1,7 @@
 """The runner that evaluates on a Ray cluster.
 
-Ray chooses the node and holds the resources that a trial needs; there, the trial runs in a process
-of its own beside Ray's worker, so that limits hold and a crash costs one trial.
+Ray chooses the node and reserves the resources that a trial needs. There the trial runs in a
+process of its own beside Ray's worker, so limits can be enforced and a crash costs only one trial.
 """
 
 from __future__ import annotations
@@ -16,30 +16,31 @@ from typing import Any
 
 from tradewind.checks import or_none, whole
 from tradewind.errors import WorkerError
-from tradewind.runners.cluster import Account, ClusterWorkers, Order
-from tradewind.runners.ray_resources import needs, options, room
+from tradewind.runners.assignment import Assignment
+from tradewind.runners.cluster import ClusterWorkers, RunningTrials
+from tradewind.runners.messages import pack
+from tradewind.runners.ray_resources import actor_options, count_fitting, normalize
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Done, Failure, Lost, Result, TrialLimits
-from tradewind.runners.worker import packed
 from tradewind.types import Trial
 
 _logger = logging.getLogger("tradewind")
 
-_IDLE = 5.0  # seconds after which an actor without a trial gives back its resources
+_IDLE = 5.0  # seconds after which an actor without a trial is ended, to free its resources
 
 
 class RayRunner:
     """Trials on a Ray cluster.
 
-    `address` is that of a cluster, as `ray.init` takes it; a process that is connected to one
-    stays so. None is the cluster that RAY_ADDRESS names, or else one on this machine that is shut
-    down with the workers. `resources` are what one trial needs, such as `{"gpu": 0.5, "cpu": 2,
-    "memory": 2**30, "special": 1}`, and one CPU unless they say otherwise. As many trials run at
-    the same time as the nodes admit, or `n_workers`. Trials that need GPUs have the device
-    "cuda:0". `log_to_driver` shows here what Ray's workers print.
+    `address` is the address of a cluster, as for `ray.init`. It is not used if this process is
+    connected already. None is the cluster that RAY_ADDRESS names, or else a cluster on this machine
+    that is shut down with the workers. `resources` are what one trial needs, such as `{"gpu": 0.5,
+    "cpu": 2, "memory": 2**30, "special": 1}`; without "cpu", one CPU. `n_workers` trials
+    run at the same time; by default, as many as fit on the nodes. Trials that need GPUs have the
+    device "cuda:0". `log_to_driver` prints in this process what Ray's workers print.
 
-    A trial whose node or Ray worker goes away comes back as `Lost`; one whose own process crashes
-    has failed, and so has one that Ray kills because its node is short of memory.
+    A trial whose node or Ray worker dies comes back as `Lost`. A trial whose own process crashes
+    has failed, and so has a trial that Ray kills because its node is short of memory.
     """
 
     def __init__(
@@ -52,20 +53,28 @@ class RayRunner:
         log_to_driver: bool = False,
     ) -> None:
         n_workers = or_none(whole, "n_workers", n_workers, 1)
-        self.address, self.n_workers, self.resources = address, n_workers, needs(resources or {})
+        self.address, self.n_workers, self.resources = (
+            address,
+            n_workers,
+            normalize(resources or {}),
+        )
         self.synchronous, self.log_to_driver = synchronous, log_to_driver
         if n_workers is None and not any(self.resources.values()):
-            raise ValueError("give n_workers, because trials that need nothing are not limited")
+            raise ValueError(
+                f"resources must name an amount > 0, but got {self.resources}: give n_workers, "
+                "because nothing else limits how many trials run"
+            )
 
     def open(self, objective: Objective, limits: TrialLimits) -> RayWorkers:
         opened = time.monotonic()
-        order = Order(packed(objective), limits, gpu=self.resources.get("gpu", 0) > 0)
-        ray = _ray()
+        gpu = self.resources.get("gpu", 0) > 0
+        assignment = Assignment(pack(objective), limits, gpu=gpu)
+        ray = _import_ray()
         connected = ray.is_initialized()
         if not connected:
             self._connect(ray)
         try:
-            return RayWorkers(self, ray, order, disconnect=not connected, opened=opened)
+            return RayWorkers(self, ray, assignment, disconnect=not connected, opened=opened)
         except BaseException:
             if not connected:
                 ray.shutdown()
@@ -80,14 +89,14 @@ class RayRunner:
         cpus = self.n_workers and math.ceil(self.n_workers * self.resources["cpu"])
         ray.init(address, num_cpus=cpus or None, include_dashboard=False, **quiet)
         nodes = [node["Resources"] for node in ray.nodes()]
-        if not any(room(node, self.resources) for node in nodes):
+        if not any(count_fitting(node, self.resources) for node in nodes):
             ray.shutdown()
             raise ValueError(f"a trial needs {self.resources}, which this machine does not have")
 
 
 @dataclass(frozen=True)
 class _Call:
-    """A trial in the hands of an actor."""
+    """A trial that an actor evaluates."""
 
     number: int
     actor: Any
@@ -95,115 +104,123 @@ class _Call:
 
 
 class RayWorkers(ClusterWorkers[Any, _Call]):
-    """A Ray cluster at work: a pool of actors, each of which evaluates one trial at a time.
+    """A pool of Ray actors. Each evaluates one trial at a time.
 
-    Trials are no tasks of Ray, because to cancel a task that is just ending may crash the driver
-    (Check failed: "Tried to complete task that was not pending"); an actor can be asked to stop.
+    Trials are not Ray tasks, because cancelling a task that is just ending can crash the driver
+    (Check failed: "Tried to complete task that was not pending"). An actor can be asked to stop.
     """
 
     def __init__(
-        self, runner: RayRunner, ray: Any, order: Order, *, disconnect: bool, opened: float
+        self,
+        runner: RayRunner,
+        ray: Any,
+        assignment: Assignment,
+        *,
+        disconnect: bool,
+        opened: float,
     ) -> None:
         super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous, opened=opened)
         self._ray, self._disconnect = ray, disconnect
         self._needed = runner.resources
-        self._account: Account[Any, _Call] = Account(self._end, device=order.device)
-        self._ending: dict[Any, _Call] = {}  # by reference: stopped, but not gone yet
+        self._trials: RunningTrials[Any, _Call] = RunningTrials(
+            self._stop_call, device=assignment.device
+        )
+        self._stopping: dict[Any, _Call] = {}  # by reference: asked to stop, but not done yet
         self._idle: list[tuple[Any, float]] = []  # actors, and since when
         self._calls, self._closed = 0, False
-        self._look()
-        if not self._room:
+        self._refresh()
+        if not self._capacity:
             _logger.warning("no node of the Ray cluster has what a trial needs: %s", self._needed)
-        self._order = ray.put(order)
-        given = {"concurrency_groups": {"control": 1}, **options(self._needed)}
-        self._actor = ray.remote(**given)(_Evaluator)
+        self._assignment = ray.put(assignment)
+        options = {"concurrency_groups": {"control": 1}, **actor_options(self._needed)}
+        self._actor = ray.remote(**options)(_Evaluator)
 
     def submit(self, trial: Trial, *, within: float | None = None) -> None:
-        self._check()
+        self._check_connection()
         self._calls += 1
-        actor = self._taken()
+        actor = self._choose_actor()
         reference = actor.evaluate.remote(self._calls, trial, within)
-        self._account.add(reference, trial, _Call(self._calls, actor, reference), within)
+        self._trials.add(reference, trial, _Call(self._calls, actor, reference), within)
 
-    def _taken(self) -> Any:
-        """An actor that is idle, or new, or else one that is likely to be idle soon."""
+    def _choose_actor(self) -> Any:
+        """An idle actor, or a new one, or else one that is likely to be idle soon."""
         if self._idle:
             return self._idle.pop()[0]
         unfinished = self._unfinished()
         if len(unfinished) < self.slots:
-            return self._actor.remote(self._order)
+            return self._actor.remote(self._assignment)
         return unfinished[0].actor
 
     def _unfinished(self) -> list[_Call]:
-        return [*self._ending.values(), *self._account.handles()]
+        return [*self._stopping.values(), *self._trials.handles()]
 
-    def _hear(self, patience: float) -> None:
-        references = [*self._account.keys(), *self._ending]
-        if self._ray.wait(references, timeout=patience)[0]:
+    def _receive(self, timeout: float) -> None:
+        references = [*self._trials.keys(), *self._stopping]
+        if self._ray.wait(references, timeout=timeout)[0]:
             ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
             for reference in ready:
-                self._ended(reference)
-        self._retire()
+                self._fetch_result(reference)
+        self._kill_idle_actors()
 
-    def _ended(self, reference: Any) -> None:
-        stopped = self._ending.pop(reference, None)
+    def _fetch_result(self, reference: Any) -> None:
+        stopped = self._stopping.pop(reference, None)
         try:
             done: Done = self._ray.get(reference)
-        except Exception as error:  # whatever the cluster has to say
+        except Exception as error:  # any error of the cluster
             if stopped is None:
-                self._account.settle(reference, self._mishap(error))
+                self._trials.finish(reference, self._result_of_error(error))
             return
-        call = stopped or self._account.settle(reference, done.result, done.usage)
+        call = stopped or self._trials.finish(reference, done.result, done.usage)
         if all(other.actor is not call.actor for other in self._unfinished()):
             self._idle.append((call.actor, time.monotonic()))
 
-    def _mishap(self, error: Exception) -> Result:
-        """What an error that is not the objective's makes of a trial; raised if that has none."""
+    def _result_of_error(self, error: Exception) -> Result:
+        """The result of a trial that the cluster could not evaluate. Raises if it never can."""
         errors, text = self._ray.exceptions, str(error)
         if isinstance(error, errors.OutOfMemoryError):
-            return Failure(f"Ray has killed it: {text}")
-        gone = (errors.RayActorError, errors.ObjectLostError, errors.NodeDiedError)
+            return Failure(f"Ray has killed the trial: {text}")
+        lost = (errors.RayActorError, errors.ObjectLostError, errors.NodeDiedError)
         started = "failed to import" not in text and "creation task" not in text
-        if isinstance(error, gone) and started:
+        if isinstance(error, lost) and started:
             return Lost(f"its Ray worker or node went away: {text}")
         raise WorkerError(
             "a trial cannot be evaluated on the Ray cluster, whose nodes must be able to import "
             f"Tradewind and what the objective needs: {text}"
         ) from error
 
-    def _retire(self) -> None:
-        """Give back what idle actors hold: other trials may wait for it, or other people."""
+    def _kill_idle_actors(self) -> None:
+        """Free the resources of idle actors, for which other trials or other users may wait."""
         last = time.monotonic() - _IDLE
         for actor in [actor for actor, since in self._idle if since < last]:
             self._ray.kill(actor)
         self._idle = [(actor, since) for actor, since in self._idle if since >= last]
 
-    def _look(self) -> None:
-        self._check()
+    def _refresh(self) -> None:
+        self._check_connection()
         try:
             nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         except self._ray.exceptions.RayError as error:
             raise WorkerError(f"the Ray cluster cannot be reached any more: {error}") from error
-        self._room = sum(room(node, self._needed) for node in nodes)
-        self._looked = time.monotonic()
+        self._capacity = sum(count_fitting(node, self._needed) for node in nodes)
+        self._refreshed = time.monotonic()
 
-    def _check(self) -> None:
-        if not self._ray.is_initialized():  # the next call would quietly start a cluster
+    def _check_connection(self) -> None:
+        if not self._ray.is_initialized():  # the next call of Ray would silently start a cluster
             raise WorkerError(
                 "this process is no longer connected to its Ray cluster: "
-                f"{len(self._account)} trials that ran there are gone"
+                f"{len(self._trials)} running trials are lost"
             )
 
-    def _end(self, call: _Call) -> None:
+    def _stop_call(self, call: _Call) -> None:
         if self._ray.is_initialized():
             call.actor.stop.options(concurrency_group="control").remote(call.number)
-            self._ending[call.reference] = call
+            self._stopping[call.reference] = call
 
     def close(self) -> None:
         if self._closed:
             return
         self._closed = True
-        unfinished = [*self._ending.values(), *self._account.clear()]
+        unfinished = [*self._stopping.values(), *self._trials.clear()]
         if self._ray.is_initialized():
             for actor in [actor for actor, _ in self._idle] + [call.actor for call in unfinished]:
                 self._ray.kill(actor)
@@ -212,23 +229,23 @@ class RayWorkers(ClusterWorkers[Any, _Call]):
 
 
 class _Evaluator:
-    """Runs in a worker of Ray."""
+    """The actor: it runs in a worker of Ray."""
 
-    def __init__(self, order: Order) -> None:
-        self._order = order
+    def __init__(self, assignment: Assignment) -> None:
+        self._assignment = assignment
         self._stopped: set[int] = set()
 
     def evaluate(self, call: int, trial: Trial, within: float | None) -> Done:
-        def stopped() -> str | None:
+        def why_stop() -> str | None:
             return "nobody waits for it" if call in self._stopped else None
 
-        return self._order.evaluate(trial, within=within, stopped=stopped)
+        return self._assignment.evaluate(trial, within=within, why_stop=why_stop)
 
     def stop(self, call: int) -> None:
         self._stopped.add(call)
 
 
-def _ray() -> Any:
+def _import_ray() -> Any:
     try:
         import ray
     except ImportError as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -28,32 +30,36 @@ class Run:
     """A trial while it runs: its parameters, its seed, its device and its share of the data.
 
     `settings` are the parameters without the training size. `timed` is the number of seconds spent
-    inside `timer`, None if it was not used."""
+    inside `timer`, None if it was not used. `reported` are the folds, None if there are none."""
 
-    number: int
-    params: Config
-    settings: Config = field(repr=False)
-    seed: int = field(repr=False)
-    train_size: float = field(repr=False)
-    device: str = field(repr=False)
     trial: Trial = field(repr=False)
-    clock: Callable[[], float] = field(repr=False)
-    timed: float | None = field(default=None, repr=False)
-    reported: Folds | None = field(default=None, repr=False)
-    _timers: int = field(default=0, repr=False)
+    device: str = field(default="cpu", repr=False)
+    number: int = field(init=False)
+    params: Config = field(init=False)
+    settings: Config = field(init=False, repr=False)
+    seed: int = field(init=False, repr=False)
+    train_size: float = field(init=False, repr=False)
+    timed: float | None = field(init=False, default=None, repr=False)
+    reported: Folds | None = field(init=False, default=None, repr=False)
+    _timers: int = field(init=False, default=0, repr=False)
+
+    def __post_init__(self) -> None:
+        trial = self.trial
+        self.number, self.seed, self.train_size = trial.number, trial.seed, trial.train_size
+        self.params, self.settings = Params(trial.params), Params(trial.settings)
 
     @contextmanager
     def timer(self) -> Iterator[None]:
         """Only the time spent inside counts as the cost. Several uses add up. If PyTorch uses a GPU
         in this process, the timer waits for the GPU before it reads the clock."""
-        begin = self.clock()
+        begin = clock(self.device)
         self._timers += 1
         try:
             yield
         finally:
             self._timers -= 1
             if not self._timers:  # a timer inside another timer is part of it
-                self.timed = (self.timed or 0.0) + self.clock() - begin
+                self.timed = (self.timed or 0.0) + clock(self.device) - begin
 
     def subset(
         self, y: Any, *, groups: Any = None, time: Any = None, kind: str = "auto"
@@ -95,3 +101,13 @@ class Run:
     def raced(self) -> bool:
         """Whether the trial was stopped before its last fold."""
         return self.reported is not None and self.reported.raced
+
+
+def clock(device: str) -> float:
+    """The time in seconds, after the GPU has finished its queued work. Only a GPU that PyTorch
+    already uses in this process is waited for."""
+    torch = sys.modules.get("torch")
+    with suppress(Exception):  # a broken GPU shows up elsewhere
+        if torch is not None and torch.cuda.is_initialized():
+            torch.cuda.synchronize(device if device.startswith("cuda") else None)
+    return time.perf_counter()

@@ -1,8 +1,7 @@
 """The runner with a virtual clock: weeks of asynchronous tuning in seconds.
 
-The objective is called when its trial starts, and answers at once; how long the trial then takes,
-and whether something befalls it, is scripted. Only `wait` moves the clock, so whatever the driver
-does in between takes no time.
+The objective is called when its trial starts. How long the trial then takes, and whether it fails,
+is scripted. Only `wait` moves the clock, so what the driver does in between takes no time.
 """
 
 from __future__ import annotations
@@ -28,19 +27,21 @@ from tradewind.runners.runner import (
 )
 from tradewind.types import Outcome, Trial, Usage
 
-Mishap: TypeAlias = str | Failure | Lost | Stopped
+Scripted: TypeAlias = str | Failure | Lost | Stopped
 Duration: TypeAlias = Callable[[Trial], float]
-Script: TypeAlias = Callable[[Trial], Mishap | tuple[float, Mishap] | None]
+Script: TypeAlias = Callable[[Trial], Scripted | tuple[float, Scripted] | None]
 
 
 class SimulatedRunner:
     """`n_workers` workers on a clock that starts at 0 and jumps from event to event.
 
-    `duration(trial)` gives the seconds that a trial takes; without it, they are the cost that the
-    objective reports (none for an objective that raises). The outcome's cost is the one reported,
-    else the duration. `failure(trial)` gives None, or what the trial comes to instead of its
-    outcome: a `Failure` or its text, `Lost` or `Stopped`; as a pair `(seconds, what)` after so
-    many seconds, if it still runs then. `workers` are those of the last `open`.
+    `duration(trial)` returns the seconds that a trial takes. Without it, a trial takes as many
+    seconds as the objective reports as its cost, and none if the objective raises. The cost of an
+    outcome is the reported one, or else the duration.
+
+    `failure(trial)` returns None, or the result that replaces the outcome: a `Failure` or its text,
+    `Lost` or `Stopped`. With a pair `(seconds, result)` this happens after so many seconds, if the
+    trial still runs then. `workers` are those of the last `open`.
     """
 
     def __init__(
@@ -58,7 +59,9 @@ class SimulatedRunner:
 
     def open(self, objective: Objective, limits: TrialLimits) -> SimulatedWorkers:
         if limits.memory is not None:
-            raise ValueError("memory is not simulated: script the failures of trials that need it")
+            raise ValueError(
+                "a SimulatedRunner cannot limit memory: use failure=... to make trials fail instead"
+            )
         self.workers = SimulatedWorkers(self, objective, limits.timeout)
         return self.workers
 
@@ -75,12 +78,12 @@ class _Running:
     began: float
     ends: float
     result: Result
-    busy: float  # the seconds of all workers when it began
+    busy: float  # the busy seconds of all workers when it began
 
 
 class SimulatedWorkers:
-    """Virtual workers. A trial beyond `free` waits for one that is; results come in the order of
-    virtual time, those of the same moment by number."""
+    """Virtual workers. A trial that finds no free worker waits for one. Results come in the order
+    of virtual time, and those of the same moment in the order of their numbers."""
 
     def __init__(self, runner: SimulatedRunner, objective: Objective, timeout: float | None):
         self._objective, self._timeout = objective, timeout
@@ -89,7 +92,7 @@ class SimulatedWorkers:
         self.opened = self._clock = self._busy = 0.0
         self._waiting: list[_Waiting] = []
         self._running: list[_Running] = []
-        self._stopped: list[Done] = []
+        self._done: list[Done] = []
 
     @property
     def free(self) -> int:
@@ -97,7 +100,7 @@ class SimulatedWorkers:
 
     @property
     def utilization(self) -> float:
-        """The share of the time so far that the workers spent in trials; 0 before any time."""
+        """The share of the time so far that the workers were busy; 0 at the start."""
         return self._busy / (self.slots * self._clock) if self._clock else 0.0
 
     def submit(self, trial: Trial, *, within: float | None = None) -> None:
@@ -107,101 +110,107 @@ class SimulatedWorkers:
 
     def wait(self, timeout: float | None = None) -> list[Done]:
         until = math.inf if timeout is None else self._clock + timeout
-        while not self._stopped:
+        while not self._done:
             ends = [run.ends for run in self._running]
             upcoming = min([*ends, *(w.deadline for w in self._waiting)], default=math.inf)
             if upcoming > until or not ends:
                 self._advance(until if ends else self._clock)
                 return []
             self._advance(upcoming)
-            self._end()
-        done, self._stopped = self._stopped, []
+            self._finish_running([r for r in self._running if r.ends <= self._clock])
+            self._start()
+        done, self._done = self._done, []
         return sorted(done, key=lambda d: d.trial.number)
 
     def stop(self, numbers: Iterable[int], reason: str) -> None:
-        named, result = set(numbers), Stopped(reason)
-        self._take([w for w in self._waiting if w.trial.number in named], result)
-        self._retire([r for r in self._running if r.trial.number in named], result)
+        wanted, result = set(numbers), Stopped(reason)
+        self._finish_waiting([w for w in self._waiting if w.trial.number in wanted], result)
+        self._finish_running([r for r in self._running if r.trial.number in wanted], result)
         self._start()
 
     def now(self) -> float:
         return self._clock
 
     def close(self) -> None:
-        self._waiting, self._running, self._stopped = [], [], []
+        self._waiting, self._running, self._done = [], [], []
 
     def _advance(self, to: float) -> None:
         self._busy += len(self._running) * (to - self._clock)
         self._clock = to
 
-    def _end(self) -> None:
-        """Take what ends now from the workers, and start what can begin instead."""
-        self._retire([r for r in self._running if r.ends <= self._clock])
-        self._start()
-
-    def _take(self, waiting: list[_Waiting], result: Stopped) -> None:
+    def _finish_waiting(self, waiting: list[_Waiting], result: Stopped) -> None:
         self._waiting = [w for w in self._waiting if w not in waiting]
-        self._stopped += [Done(w.trial, result) for w in waiting]
+        self._done += [Done(w.trial, result) for w in waiting]
 
-    def _retire(self, runs: list[_Running], result: Result | None = None) -> None:
-        shared = float(len(self._running))  # the concurrency of one that takes no time
+    def _finish_running(self, runs: list[_Running], result: Result | None = None) -> None:
+        running = float(len(self._running))  # the concurrency of a trial that takes no time
         self._running = [r for r in self._running if r not in runs]
         for run in runs:
             wall = self._clock - run.began
-            usage = Usage(wall, concurrency=(self._busy - run.busy) / wall if wall else shared)
-            self._stopped.append(Done(run.trial, result or run.result, usage))
+            usage = Usage(wall, concurrency=(self._busy - run.busy) / wall if wall else running)
+            self._done.append(Done(run.trial, result or run.result, usage))
 
     def _start(self) -> None:
         late = [w for w in self._waiting if w.deadline <= self._clock]
-        self._take(late, TOO_LATE)
+        self._finish_waiting(late, TOO_LATE)
         while self._waiting and len(self._running) < self.slots:
             entry = self._waiting.pop(0)
-            seconds, result = self._scripted(entry.trial, entry.deadline - self._clock)
-            ends = min(self._clock + seconds, entry.deadline)  # exactly, where it is the deadline
+            seconds, result = self._simulate(entry.trial, entry.deadline - self._clock)
+            ends = min(
+                self._clock + seconds, entry.deadline
+            )  # exactly the deadline, without rounding
             self._running.append(_Running(entry.trial, self._clock, ends, result, self._busy))
 
-    def _scripted(self, trial: Trial, left: float) -> tuple[float, Result]:
-        """After how many seconds the trial ends, and how: the first of what could end it."""
-        answer: Result
-        answer, seconds = self._answer(trial)
-        mishap = None if self._failure is None else self._failure(trial)
-        if mishap is not None:
-            after, what = mishap if isinstance(mishap, tuple) else (seconds, mishap)
-            if _checked("the moment of a failure", after) <= seconds:
-                what = Failure(what) if isinstance(what, str) else what
-                if not isinstance(what, (Failure, Lost, Stopped)):
-                    raise TypeError(
-                        "failure gives None, text, Failure, Lost or Stopped, or a pair of seconds "
-                        f"and one of these, but got {mishap!r}"
-                    )
-                answer, seconds = what, after
+    def _simulate(self, trial: Trial, left: float) -> tuple[float, Result]:
+        """After how many seconds the trial ends, and its result: whatever ends it first."""
+        result: Result
+        result, seconds = self._call_objective(trial)
+        failure = self._scripted_failure(trial, seconds)
+        if failure is not None:
+            seconds, result = failure
         if self._timeout is not None and seconds > self._timeout:
-            answer, seconds = Failure(overtime(self._timeout)), self._timeout
+            result, seconds = Failure(overtime(self._timeout)), self._timeout
         if seconds > left:
-            answer, seconds = OUT_OF_TIME, left
-        if isinstance(answer, Outcome) and answer.cost is None:
-            answer = replace(answer, cost=seconds)
-        if isinstance(answer, Failure) and answer.seconds is None:
-            answer = replace(answer, seconds=seconds)
-        return seconds, answer
+            result, seconds = OUT_OF_TIME, left
+        if isinstance(result, Outcome) and result.cost is None:
+            result = replace(result, cost=seconds)
+        if isinstance(result, Failure) and result.seconds is None:
+            result = replace(result, seconds=seconds)
+        return seconds, result
 
-    def _answer(self, trial: Trial) -> tuple[Outcome | Failure, float]:
-        """What the objective says, without the time that its call really took, and the duration."""
+    def _scripted_failure(self, trial: Trial, duration: float) -> tuple[float, Result] | None:
+        """When the trial fails, and how; None if it ends before."""
+        scripted = None if self._failure is None else self._failure(trial)
+        if scripted is None:
+            return None
+        after, what = scripted if isinstance(scripted, tuple) else (duration, scripted)
+        if _check_seconds("the moment of a failure", after) > duration:
+            return None
+        result = Failure(what) if isinstance(what, str) else what
+        if not isinstance(result, (Failure, Lost, Stopped)):
+            raise TypeError(
+                "failure must return None, text, Failure, Lost or Stopped, or a pair of seconds "
+                f"and one of these, but got {scripted!r}"
+            )
+        return after, result
+
+    def _call_objective(self, trial: Trial) -> tuple[Outcome | Failure, float]:
+        """The objective's result, without the time that the call really took, and the duration."""
         reported = False
 
-        def recorded(run: Run) -> object:
+        def objective(run: Run) -> object:
             nonlocal reported
             answer = self._objective(run)
             reported = isinstance(answer, Mapping) and answer.get("cost") is not None
             return answer
 
-        result, _ = evaluate(recorded, trial)
+        result, _ = evaluate(objective, trial)
         if isinstance(result, Failure):
             result = replace(result, seconds=None)
         elif not reported:
             result = replace(result, cost=None)
         if self._duration is not None:
-            return result, _checked("a duration", self._duration(trial))
+            return result, _check_seconds("a duration", self._duration(trial))
         if isinstance(result, Failure):
             return result, 0.0
         if result.cost is None:
@@ -212,7 +221,7 @@ class SimulatedWorkers:
         return result, result.cost
 
 
-def _checked(what: str, seconds: float) -> float:
+def _check_seconds(what: str, seconds: float) -> float:
     if not 0.0 <= seconds < math.inf:
         raise ValueError(f"{what} must be a finite number of seconds ≥ 0, but got {seconds!r}")
     return float(seconds)

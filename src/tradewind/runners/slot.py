@@ -1,28 +1,20 @@
-"""A place for one trial at a time: its worker process, and what is to become of the trial.
+"""A slot runs one trial at a time in its worker process, and decides the trial's result.
 
-`ProcessRunner` has a list of them. `evaluate_apart` is for runners whose workers are on other
-machines, and cannot kill what they run there: it evaluates in a slot on the machine of the caller.
+`ProcessRunner` has a list of slots, and `evaluate_apart` uses one. The functions at the end wait
+for several slots at once and close them together.
 """
 
 from __future__ import annotations
 
-import atexit
-import hashlib
 import math
-import os
-import threading
 import time
-import uuid
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
-from typing import IO
 
-from tradewind.errors import WorkerError
-from tradewind.runners.child import Child, Launch, stored
-from tradewind.runners.guard import Guard
+from tradewind.runners.child import Child, Launch
+from tradewind.runners.messages import Answer, Begun, Loaded
 from tradewind.runners.runner import (
     OUT_OF_TIME,
     Done,
@@ -33,29 +25,26 @@ from tradewind.runners.runner import (
     TrialLimits,
     overtime,
 )
-from tradewind.runners.worker import Answer, Begun, Loaded
 from tradewind.types import Outcome, Trial, Usage
 
-_MEMORY_EVERY = 0.1  # seconds between looks at the memory,
-_MEMORY_SHARE = 0.02  # but no more than this share of the driver's time goes into them
-_ASKED_EVERY = 0.5  # seconds between the questions whether an evaluation apart is to be stopped
-_SOON = 0.02  # seconds between looks at what is being killed
-_KEPT = 30.0  # seconds that an idle process is kept for the next evaluation apart
-_GRACE = 2.0  # seconds between SIGTERM and SIGKILL there
+_MEMORY_CHECK = 0.1  # seconds between checks of the memory,
+_MEMORY_SHARE = 0.02  # but the checks take at most this share of the driver's time
+_KILL_CHECK = 0.02  # seconds between checks of processes that are being killed
 
 
 @dataclass
 class _Task:
-    """A trial in a slot."""
+    """A trial in a slot. `result` is set when its processes must end, and `stop_reason` when
+    somebody wants the trial to end."""
 
     trial: Trial
     limits: TrialLimits
     submitted: float
     deadline: float
     begun: float | None = None
-    stopped: str | None = None  # why somebody wants it to end
-    look: float = 0.0  # when to look at its memory
-    verdict: Result | None = None  # what becomes of it when all its processes have gone
+    stop_reason: str | None = None
+    next_memory_check: float = 0.0
+    result: Result | None = None
     usage: Usage | None = None
 
     def elapsed(self, now: float) -> float:
@@ -63,11 +52,12 @@ class _Task:
 
 
 class Slot:
-    """One slot. A worker process is started when there is none, and serves trial after trial.
+    """A slot for one trial at a time. It starts a worker process when it has none, and keeps it for
+    the next trials.
 
-    `device` is how the driver calls the device that the worker has. `failed_starts` counts the
-    processes in a row that were never ready; `why` tells about the last of them, and `unloadable`
-    says that the objective is to blame.
+    `device` is the driver's name for the worker's device. `failed_starts` counts the processes in a
+    row that were never ready, `start_error` says what happened to the last of them, and
+    `load_error` is set if the objective was the cause.
     """
 
     def __init__(self, launch: Launch, *, mark: str, grace: float, device: str = "cpu") -> None:
@@ -75,22 +65,22 @@ class Slot:
         self._child: Child | None = None
         self._children = 0
         self._task: _Task | None = None
-        self.unloadable: str | None = None  # why its worker cannot load the objective
         self.ready = False
-        self.failed_starts, self.why = 0, ""
+        self.failed_starts, self.start_error = 0, ""
+        self.load_error: str | None = None
 
     @property
     def number(self) -> int | None:
-        """Of the trial that it has; None if it is free."""
+        """The number of the trial in this slot; None if the slot is free."""
         return None if self._task is None else self._task.trial.number
 
     def start(self) -> Child:
-        """Start a worker process, if there is none or it has died while it was idle."""
-        if self._child is not None and self._child.exited:
-            self.abort()
+        """Start a worker process if there is none, or if it has died while it was idle."""
+        if self._child is not None and self._child.has_exited:
+            self.kill()
         if self._child is None:
             self._children += 1
-            self.unloadable = None
+            self.load_error = None
             self._child = Child(self.launch, f"{self._mark}.{self._children}")
         return self._child
 
@@ -98,158 +88,159 @@ class Slot:
         child, now = self.start(), time.monotonic()
         deadline = math.inf if within is None else now + within
         self._task = _Task(trial, limits, now, deadline)
-        with suppress(OSError):  # a worker that has just died is found dead when we look in
-            child.channel.send(trial)
+        child.send(trial)
 
     def stop(self, reason: str) -> None:
-        """End the trial as `Stopped`, unless its answer is there already."""
+        """End the trial as `Stopped`, unless its answer has already arrived."""
         task, child = self._task, self._child
-        if task is None or child is None or task.stopped is not None:
+        if task is None or child is None or task.stop_reason is not None:
             return
-        task.stopped = reason
-        if not child.pending:
-            self._judge(task, child, dead=False)
+        task.stop_reason = reason
+        if not child.has_message:
+            self._end_if_needed(task, child, dead=False)
+
+    # ---- one step ----
 
     def advance(self) -> Done | None:
-        """Take what has come from the worker and do what is due; the trial, if that is done."""
+        """Read the worker's messages and end the trial if it must end. Returns the trial when it is
+        done."""
         child, task = self._child, self._task
         if child is None:
             return None
-        dead = child.dead()  # asked first: what it has sent before it died counts
+        dead = child.is_dead  # read first, because messages that it sent before its death count
         while (message := child.receive()) is not None:
             if isinstance(message, Loaded):
-                self._loaded(message)
+                self._on_loaded(message)
             elif task is None:
                 continue
             elif isinstance(message, Begun):
                 task.begun = message.at
-            elif (done := self._answered(task, child, message)) is not None:
+            elif (done := self._on_answer(task, child, message)) is not None:
                 return done
-        if not self.ready and (dead or self.unloadable is not None):
+        if not self.ready and (dead or self.load_error is not None):
             dead = True
-            self._fail_to_start(child)
+            self._on_failed_start(child)
         if task is None:
             return None
-        self._judge(task, child, dead=dead)
-        return self._over(task) if task.verdict is not None and self.gone() else None
+        self._end_if_needed(task, child, dead=dead)
+        if task.result is None or not self.continue_ending():
+            return None
+        self._task = None
+        usage = task.usage or Usage(task.elapsed(time.monotonic()), device=self._device)
+        return Done(task.trial, task.result, usage)
 
-    def _loaded(self, message: Loaded) -> None:
+    def _on_loaded(self, message: Loaded) -> None:
         if message.error is not None:
-            self.unloadable = f"the objective cannot be loaded there:\n{message.error}"
+            self.load_error = f"the objective cannot be loaded there:\n{message.error}"
             return
         self.ready, self.failed_starts = True, 0
 
-    def _answered(self, task: _Task, child: Child, message: Answer) -> Done | None:
-        result, usage = message.unpacked(), replace(message.usage, device=self._device)
-        if task.verdict is None:
+    def _on_answer(self, task: _Task, child: Child, message: Answer) -> Done | None:
+        result, usage = message.unpack(), replace(message.usage, device=self._device)
+        if task.result is None:
             self._task = None
             return Done(task.trial, result, usage)
-        if isinstance(result, Outcome):  # a failure may come of being ended
-            task.verdict, task.usage = result, usage
-        child.hang_up()  # it has survived SIGTERM, and has nothing left to do
+        if isinstance(result, Outcome):  # but a failure may be the effect of SIGTERM
+            task.result, task.usage = result, usage
+        child.close_channel()  # the worker has survived SIGTERM and is idle now
         return None
 
-    def _fail_to_start(self, child: Child) -> None:
-        if not child.ending:
+    def _on_failed_start(self, child: Child) -> None:
+        if not child.is_ending:
             self.failed_starts += 1
-            self.why = self.unloadable or f"it {child.obituary} while it started"
+            self.start_error = self.load_error or f"it {child.how_it_ended} while it started"
         if self._task is None:
-            self.abort()
+            self.kill()
 
-    def _judge(self, task: _Task, child: Child, *, dead: bool) -> None:
-        """Begin to end a trial that has died, or has to."""
-        if task.verdict is None:
-            task.verdict = self._verdict(task, child, dead=dead)
-            if task.verdict is not None:
-                child.end(self._grace)
+    def _end_if_needed(self, task: _Task, child: Child, *, dead: bool) -> None:
+        """Start to end the processes of a trial that has died or exceeded a limit."""
+        if task.result is None:
+            task.result = self._reason_to_end(task, child, dead=dead)
+            if task.result is not None:
+                child.start_ending(self._grace)
 
-    def _verdict(self, task: _Task, child: Child, *, dead: bool) -> Result | None:
+    def _reason_to_end(self, task: _Task, child: Child, *, dead: bool) -> Result | None:
+        """The result of a trial that must end now; None if it may go on."""
         now = time.monotonic()
         elapsed, limits = task.elapsed(now), task.limits
         if dead and task.begun is None:
-            how = f"it {child.obituary}" if self.ready else self.why
+            how = f"it {child.how_it_ended}" if self.ready else self.start_error
             return Lost(f"its worker process was lost: {how}")
         if dead:
-            return Failure(f"the worker process {child.obituary}", elapsed)
-        if task.stopped is not None:
-            return Stopped(task.stopped)
+            return Failure(f"the worker process {child.how_it_ended}", elapsed)
+        if task.stop_reason is not None:
+            return Stopped(task.stop_reason)
         if now >= task.deadline:
             return OUT_OF_TIME
         if task.begun is None:
             return None
         if limits.timeout is not None and elapsed > limits.timeout:
             return Failure(overtime(limits.timeout), elapsed)
-        if limits.memory is not None and now >= task.look:
-            taken = child.over(limits.memory)
+        if limits.memory is not None and now >= task.next_memory_check:
+            taken = child.memory_above(limits.memory)
             spent = time.monotonic() - now
-            task.look = now + max(_MEMORY_EVERY, spent / _MEMORY_SHARE)
+            task.next_memory_check = now + max(_MEMORY_CHECK, spent / _MEMORY_SHARE)
             if taken is not None:
-                text = f"may take {_shown(limits.memory)} of memory, and this one took"
-                return Failure(f"a trial {text} {_shown(taken)}", elapsed)
+                text = f"may take {_mebibytes(limits.memory)} of memory, and this one took"
+                return Failure(f"a trial {text} {_mebibytes(taken)}", elapsed)
         return None
 
-    def _over(self, task: _Task) -> Done:
-        assert task.verdict is not None
-        self._task = None
-        usage = task.usage or Usage(task.elapsed(time.monotonic()), device=self._device)
-        return Done(task.trial, task.verdict, usage)
-
     def sources(self) -> list[Connection | int]:
-        """What becomes ready when there is something to see."""
+        """What becomes ready when there is a message, or when the worker has died."""
         return [] if self._child is None else self._child.sources()
 
-    def due(self) -> float:
-        """When to look in at the latest."""
+    def next_check(self) -> float:
+        """When to call `advance` at the latest."""
         child, task = self._child, self._task
         if child is None:
             return math.inf
-        if task is None or task.verdict is not None:
-            return child.due()
-        due = [child.due(), task.deadline]
+        if task is None or task.result is not None:
+            return child.next_check()
+        times = [child.next_check(), task.deadline]
         if task.begun is not None and task.limits.timeout is not None:
-            due.append(task.begun + task.limits.timeout)
+            times.append(task.begun + task.limits.timeout)
         if task.begun is not None and task.limits.memory is not None:
-            due.append(task.look)
-        return min(due)
+            times.append(task.next_memory_check)
+        return min(times)
 
     # ---- ending ----
 
-    def end(self) -> None:
-        """Begin to end the worker and all that it started, with a trial or without."""
+    def start_ending(self) -> None:
+        """Start to end the worker and all that it started, with a trial or without."""
         child = self._child
-        if child is not None and not child.ending:
-            child.end(self._grace, gently=self._task is None and self.ready)
+        if child is not None and not child.is_ending:
+            child.start_ending(self._grace, gently=self._task is None and self.ready)
         if child is not None:
-            child.hang_up()
+            child.close_channel()
 
-    def gone(self) -> bool:
-        """Whether they have ended; does what has to be done next about those that have not."""
-        if self._child is not None and self._child.gone():
-            self._child.release()
+    def continue_ending(self) -> bool:
+        """Signal the processes that must end now. Returns whether all have ended."""
+        if self._child is not None and self._child.continue_ending():
+            self._child.close()
             self._child, self.ready = None, False
         return self._child is None
 
-    def abort(self) -> None:
-        """Kill them all, now."""
+    def kill(self) -> None:
+        """Kill the worker and all that it started, and wait until they have ended."""
         if self._child is not None:
-            self._child.end(0.0)
-            while not self.gone():
-                time.sleep(_SOON)
+            self._child.start_ending(0.0)
+            while not self.continue_ending():
+                time.sleep(_KILL_CHECK)
 
 
-def gather(slots: Sequence[Slot], until: float) -> list[Done]:
-    """Wait until a trial is done, nothing runs any more, or the clock shows `until`."""
+def wait_for_results(slots: Sequence[Slot], until: float) -> list[Done]:
+    """Wait until a trial is done, none runs any more, or the clock shows `until`."""
     while True:
         done = [result for slot in slots if (result := slot.advance()) is not None]
         busy = [slot for slot in slots if slot.number is not None]
         if done or not busy or time.monotonic() >= until:
             return done
-        pause(busy, until)
+        wait_for_change(busy, until)
 
 
-def pause(slots: Sequence[Slot], until: float = math.inf) -> None:
-    """Wait until there is something to see or to do."""
-    due = min(until, *(slot.due() for slot in slots))
+def wait_for_change(slots: Sequence[Slot], until: float = math.inf) -> None:
+    """Wait until a source is ready or the next check is due."""
+    due = min(until, *(slot.next_check() for slot in slots))
     left = None if due == math.inf else max(0.0, due - time.monotonic())
     sources = [source for slot in slots for source in slot.sources()]
     if sources:
@@ -258,112 +249,18 @@ def pause(slots: Sequence[Slot], until: float = math.inf) -> None:
         time.sleep(left)
 
 
-def shut(slots: Sequence[Slot]) -> None:
-    """End them all at the same time, and come back when they have gone."""
+def close_all(slots: Sequence[Slot]) -> None:
+    """End the workers of all slots at the same time, and wait until they have ended."""
     try:
         for slot in slots:
-            slot.end()
-        while rest := [slot for slot in slots if not slot.gone()]:
-            pause(rest)
-    except BaseException:  # the user is in a hurry
+            slot.start_ending()
+        while rest := [slot for slot in slots if not slot.continue_ending()]:
+            wait_for_change(rest)
+    except BaseException:  # such as a second Ctrl-C: do not wait for the grace period
         for slot in slots:
-            slot.abort()
+            slot.kill()
         raise
 
 
-# ---- one evaluation, on the machine of the caller ----
-
-
-def evaluate_apart(
-    blob: bytes,
-    trial: Trial,
-    *,
-    timeout: float | None = None,
-    memory: int | None = None,
-    within: float | None = None,
-    stopped: Callable[[], str | None] | None = None,
-) -> Done:
-    """Evaluate a trial in a process of its own on this machine, and block until it is done.
-
-    `blob` is the objective as `tradewind.runners.worker.packed(objective)` gives it. Over `timeout`
-    seconds or `memory` bytes (with children) it is killed and is a `Failure`; not done `within` so
-    many seconds, or when `stopped()` (asked twice a second, in the calling thread) gives a
-    reason, it is killed and is `Stopped`. A crash is a `Failure`. An objective that cannot be
-    loaded, or a process that cannot start, raises WorkerError.
-
-    Any thread may call it, also of a daemonic process. An idle process is kept for the next call
-    with the same blob for half a minute, and ends with the calling process however that ends.
-    """
-    kept = _kept.setdefault(os.getpid(), _Kept())
-    key = hashlib.sha256(blob).digest()
-    with stored(blob) as file:  # there as long as a process may have to be started
-        slot = kept.take(key, file)
-        try:
-            slot.submit(trial, TrialLimits(timeout, memory), within)
-            while not (
-                done := gather([slot], time.monotonic() + _ASKED_EVERY if stopped else math.inf)
-            ):
-                if stopped is not None and (reason := stopped()) is not None:
-                    slot.stop(reason)
-        except BaseException:
-            slot.abort()
-            raise
-    if slot.failed_starts:
-        raise WorkerError(f"a worker process could not start: {slot.why}")
-    kept.keep(key, slot)
-    return done[0]
-
-
-class _Kept:
-    """The idle slots of this process, and the guard over all of its slots."""
-
-    def __init__(self) -> None:
-        self._pid, self._lock = os.getpid(), threading.Lock()
-        self._mark, self._started = uuid.uuid4().hex, 0
-        self._guard: Guard | None = None
-        self._idle: list[tuple[bytes, float, Slot]] = []
-
-    def take(self, key: bytes, blob: IO[bytes]) -> Slot:
-        """An idle slot for this objective, or else a new one."""
-        with self._lock:
-            self._drop_old()
-            if self._guard is None:
-                self._guard = Guard(self._mark)
-                atexit.register(self.close)
-            self._guard.check()
-            for entry in self._idle:
-                if entry[0] == key:
-                    self._idle.remove(entry)
-                    entry[2].launch = replace(entry[2].launch, blob=blob)
-                    return entry[2]
-            self._started += 1
-            mark = f"{self._mark}.{self._started}"
-        return Slot(Launch.of(blob, os.environ, idle=2 * _KEPT), mark=mark, grace=_GRACE)
-
-    def keep(self, key: bytes, slot: Slot) -> None:
-        with self._lock:
-            self._drop_old()
-            if slot.ready:
-                self._idle.append((key, time.monotonic(), slot))
-
-    def _drop_old(self) -> None:
-        """Those that will soon end by themselves, or have."""
-        oldest = time.monotonic() - _KEPT
-        for _, since, slot in self._idle:
-            if since < oldest:
-                slot.abort()
-        self._idle = [entry for entry in self._idle if entry[1] >= oldest]
-
-    def close(self) -> None:
-        with self._lock:
-            if self._pid == os.getpid() and self._guard is not None:
-                shut([slot for _, _, slot in self._idle])
-                self._guard.dismiss()
-                self._idle, self._guard = [], None
-
-
-_kept: dict[int, _Kept] = {}  # by process, so that a forked one has nothing of its parent's
-
-
-def _shown(size: int) -> str:
+def _mebibytes(size: int) -> str:
     return f"{size / 2**20:.4g} MiB"

@@ -1,4 +1,4 @@
-"""What a fitted search does as its best estimator would: `predict`, `score` and the like."""
+"""The methods that a fitted search passes on to its best estimator: `predict`, `score`, …"""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 
-def _refitted(name: str) -> Callable[[Any], bool]:
-    """Whether a search has, or will have when it is fitted, an estimator that has this."""
+def _estimator_has(name: str) -> Callable[[Any], bool]:
+    """A check, for `available_if`, that the estimator of a search has the attribute `name`."""
 
     def check(search: Any) -> bool:
-        search._needs_refit(name)
+        search._require_refit(name)
         getattr(getattr(search, "best_estimator_", search.estimator), name)
         return True
 
     return check
 
 
-def _delegated(name: str) -> Any:
-    """A method of the best estimator, for estimators that have it."""
+def _delegate(name: str) -> Any:
+    """A method that calls the method `name` of the best estimator."""
 
     def method(self: Delegation, X: Any) -> Any:
         return getattr(self._best(), name)(X)
 
     method.__name__, method.__qualname__ = name, f"Delegation.{name}"
     method.__doc__ = f"`{name}` of the best estimator."
-    return available_if(_refitted(name))(method)
+    return available_if(_estimator_has(name))(method)
 
 
 class Delegation:
-    """The methods and tags of a search that are those of its estimator."""
+    """The methods, attributes and tags that a search takes from its estimator."""
 
     estimator: Any
     best_estimator_: Any
@@ -45,7 +45,7 @@ class Delegation:
     scorer_: Any
     _metric: str
 
-    def _needs_refit(self, name: str) -> None:
+    def _require_refit(self, name: str) -> None:
         if not self.refit:
             raise AttributeError(
                 f"This {type(self).__name__} instance was initialized with `refit={self.refit}`. "
@@ -58,10 +58,10 @@ class Delegation:
         return self.best_estimator_
 
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
-        """The score of the best estimator, by the metric that was optimized.
+        """The score of the best estimator, by the metric that the search optimized.
 
-        Parameters for the scorer can be given where metadata routing is enabled."""
-        self._needs_refit("score")
+        `params` go to the scorer. They need scikit-learn's metadata routing."""
+        self._require_refit("score")
         best = self._best()
         if sklearn.get_config()["enable_metadata_routing"]:
             params = process_routing(self, "score", **params).scorer["score"]
@@ -74,17 +74,17 @@ class Delegation:
         score = scorer(best, X, y, **params)
         return float(score[self._metric] if isinstance(score, dict) else score)
 
-    predict = _delegated("predict")
-    predict_proba = _delegated("predict_proba")
-    predict_log_proba = _delegated("predict_log_proba")
-    decision_function = _delegated("decision_function")
-    score_samples = _delegated("score_samples")
-    transform = _delegated("transform")
-    inverse_transform = _delegated("inverse_transform")
+    predict = _delegate("predict")
+    predict_proba = _delegate("predict_proba")
+    predict_log_proba = _delegate("predict_log_proba")
+    decision_function = _delegate("decision_function")
+    score_samples = _delegate("score_samples")
+    transform = _delegate("transform")
+    inverse_transform = _delegate("inverse_transform")
 
     @available_if(lambda search: hasattr(search.estimator, "set_output"))  # type: ignore[untyped-decorator]
     def set_output(self, *, transform: Any = None) -> Delegation:
-        """What `transform` gives, as for the estimator: "default", "pandas" or "polars"."""
+        """Choose what `transform` returns: "default", "pandas" or "polars"."""
         for model in (self.estimator, getattr(self, "best_estimator_", None)):
             if model is not None:
                 model.set_output(transform=transform)
@@ -92,17 +92,17 @@ class Delegation:
 
     @property
     def n_features_in_(self) -> int:
-        """The number of features that the best estimator has seen."""
+        """The number of features that the best estimator was fitted with."""
         try:
             return int(self._best().n_features_in_)
-        except NotFittedError as error:  # so that hasattr() says no
+        except NotFittedError as error:  # so that hasattr() returns False
             message = f"{type(self).__name__} object has no n_features_in_ attribute."
             raise AttributeError(message) from error
 
     @property
     def classes_(self) -> Any:
         """The classes of the best estimator."""
-        _refitted("classes_")(self)
+        _estimator_has("classes_")(self)
         return self.best_estimator_.classes_
 
     def __sklearn_tags__(self) -> Any:
@@ -112,6 +112,8 @@ class Delegation:
         tags.classifier_tags = deepcopy(inner.classifier_tags)
         tags.regressor_tags = deepcopy(inner.regressor_tags)
         tags.target_tags.multi_output = inner.target_tags.multi_output
-        tags.input_tags.pairwise = inner.input_tags.pairwise  # splitting cuts both axes then
+        tags.input_tags.pairwise = (
+            inner.input_tags.pairwise
+        )  # splitting then selects rows and columns
         tags.input_tags.sparse = inner.input_tags.sparse
         return tags

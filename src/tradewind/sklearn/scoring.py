@@ -1,4 +1,4 @@
-"""What candidates are scored with, and which of the scores the search is after."""
+"""Which scores candidates get, and which one the search optimizes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from tradewind.errors import warn
 
 @dataclass(frozen=True)
 class Scoring:
-    """`scorer` gives one score, or several by name; `shown` is what a search shows as `scorer_`.
-    `metric` is optimized: of a function that gives several it is the first, if that is not one."""
+    """`scorer` returns one score, or several by name. `shown` is the attribute `scorer_`.
+
+    `metric` is the name of the score to optimize. If `scorer` returns several scores but none of
+    this name, the first one is optimized."""
 
     scorer: Callable[..., Any]
     shown: Any
@@ -35,10 +37,10 @@ class Scoring:
         check_refit(refit, shown)
         return cls(scorer, shown, named or next(iter(shown)))
 
-    def weighs(self) -> bool:
-        """Whether it, or one of several, takes sample weights, as far as that can be told."""
+    def takes_sample_weight(self) -> bool:
+        """Whether at least one scorer takes sample weights. Warns about each that does not."""
         several = self.shown if isinstance(self.shown, dict) else {"": self.shown}
-        takes = {name: _takes_weights(scorer) for name, scorer in several.items()}
+        takes = {name: _takes_sample_weight(scorer) for name, scorer in several.items()}
         for name, does in takes.items():
             if does is False:
                 named = f"{name}={several[name]}" if name else several[name]
@@ -49,8 +51,8 @@ class Scoring:
         return any(takes.values())
 
 
-def _takes_weights(scorer: Any) -> bool | None:
-    """None where any keyword is taken: that says nothing."""
+def _takes_sample_weight(scorer: Any) -> bool | None:
+    """None if the scorer takes any keyword, because that says nothing about weights."""
     accepts = getattr(scorer, "_accept_sample_weight", None)  # since scikit-learn 1.7
     if accepts is not None:
         return bool(accepts())
@@ -61,7 +63,7 @@ def _takes_weights(scorer: Any) -> bool | None:
 
 
 def check_refit(refit: Any, names: Iterable[str]) -> None:
-    """With several metrics, `refit` has to say which one counts."""
+    """With several metrics, `refit` must say which one counts."""
     if refit is False or callable(refit) or (isinstance(refit, str) and refit in set(names)):
         return
     raise ValueError(

@@ -1,5 +1,5 @@
-"""A study behind scikit-learn's interface of a search: `fit` prepares folds and space, lets the
-study search, and refits what it has found.
+"""A study behind scikit-learn's search interface: `fit` prepares the folds and the space, lets the
+study run its trials (trials.py), and refits the best candidate.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.model_selection import TimeSeriesSplit, check_cv
 from sklearn.utils import indexable
@@ -18,30 +19,33 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_is_fitted
 
-import sklearn
 from tradewind import checks
-from tradewind.checks import seed_of
 from tradewind.errors import ConfigError, NothingFinished
 from tradewind.goals import Goal
 from tradewind.log.memory import MemoryStore
 from tradewind.optimizer.strategies.staged import Staged
-from tradewind.sklearn.arguments import check_all, goal_of, space_of, strategy_of
-from tradewind.sklearn.choosing import Candidate, refit_size
-from tradewind.sklearn.cv_results import Row, cv_results, metrics, report_failures
+from tradewind.sklearn.arguments import (
+    build_space,
+    check_arguments,
+    choose_goal,
+    choose_strategy,
+)
+from tradewind.sklearn.candidates import Candidate, refit_size
+from tradewind.sklearn.cv_results import Row, build_cv_results, metric_names, report_failures
 from tradewind.sklearn.delegation import Delegation
 from tradewind.sklearn.evaluation import (
-    Data,
+    CrossValidatedObjective,
     Evaluation,
     Fit,
-    Objective,
-    configured,
+    TrainingData,
+    configure,
+    count_rows,
     fit,
-    length,
-    of_rows,
+    select_rows,
 )
 from tradewind.sklearn.scoring import Scoring, check_refit
-from tradewind.sklearn.searching import ENDED, evaluated
-from tradewind.sklearn.stored import restored, study_name
+from tradewind.sklearn.storage import fits_in_store, study_name
+from tradewind.sklearn.trials import ENDED, run_trials
 from tradewind.space import Space
 from tradewind.space.distributions import Translation
 from tradewind.study.studies import create_study
@@ -50,49 +54,63 @@ from tradewind.types import Trial
 
 
 class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Search the parameters of an estimator for its score and for the time that training takes.
+    """Tune an estimator for its score, or for a trade-off between score and training time.
 
-    It is used as scikit-learn's `RandomizedSearchCV` is, and differs in what it tries: a study
-    proposes candidates one by one, from what is known of those before.
+    Use it like scikit-learn's `RandomizedSearchCV`. The difference is in how it picks candidates:
+    a study proposes them one by one and learns from the results of the earlier ones.
 
     Parameters
     ----------
-    estimator : what to tune.
-    space : what to search: a dict of lists and SciPy's distributions, or a list of such dicts, as
-        `RandomizedSearchCV` takes them; a `Space`; or a dict that `Space.from_dict` reads.
-    goal : what is best: `Quality()`, the default, is the highest score, and `Tradeoff(alpha,
-        reference)` weighs the cost: the time of a fit in seconds, in the mean over folds.
-    n_iter : how many candidates are evaluated; None if only `timeout` or `max_cost` is to end it.
-    train_sizes : fractions of the training rows, such as `[0.25, 0.5, 1.0]`, as one more parameter.
-        Under `Quality` small ones tell about large ones for less. Under `Tradeoff` the fraction is
-        part of what is chosen: the best estimator is trained with it.
-    stages : growing fractions such as `[0.3, 1.0]`, searched one after the other, each with its
-        share of `n_iter` and beginning with the best of the one before; or a `strategies.Staged`.
-    strategy : who proposes: "auto", "random" or an object of `tradewind.strategies`.
-    scoring, refit, cv, error_score, return_train_score : as in `RandomizedSearchCV`. Of several
-        metrics, the one that `refit` names is optimized, or else the first.
-    n_jobs : how many candidates are evaluated at the same time, each in a process.
-    verbose : 1 shows progress, 2 a line for each candidate.
-    random_state : the same number gives the same candidates, unless `n_jobs` or measured times
-        (under a `Tradeoff`, with `train_sizes`, with limits) have a say in them.
-    racing : None, or an error rate such as 0.05: candidates that are clearly behind the best after
-        some of their folds are given up, and so is that share, at most, of those as good as it.
-    timeout : seconds until the search ends.
-    max_cost : seconds of fitting until the search ends, all folds together.
-    storage, name : where the study is kept, and under which name. A search that was interrupted
-        goes on when it is fitted again; what was evaluated before counts towards `n_iter`.
+    estimator : the estimator to tune.
+    space : the parameters to search. Either a dict of lists and SciPy distributions or a list of
+        such dicts, as in `RandomizedSearchCV`; or a `Space`; or a dict that `Space.from_dict`
+        reads.
+    goal : what makes a candidate the best. `Quality()`, the default, wants the highest mean test
+        score. `Tradeoff(alpha, reference)` also counts the cost, which is the mean time of a fit
+        in seconds.
+    n_iter : the number of candidates to evaluate. None if only `timeout` or `max_cost` ends the
+        search.
+    train_sizes : fractions of the training rows to choose from, such as `[0.25, 0.5, 1.0]`. Under
+        `Quality`, small sizes are a cheap way to learn about the largest one, and the best
+        estimator is trained with the largest. Under `Tradeoff`, the size is one more parameter,
+        and the best estimator is trained with the size that was chosen.
+    stages : growing fractions of the training rows, such as `[0.3, 1.0]`, or a
+        `strategies.Staged`. The stages are searched one after the other with equal shares of
+        `n_iter`. Each begins with the best configurations of the one before.
+    strategy : how candidates are proposed: "auto", "random" or an object of
+        `tradewind.strategies`.
+    scoring, refit, cv, error_score, return_train_score : as in `RandomizedSearchCV`. With several
+        metrics, the search optimizes the one that `refit` names, or else the first.
+    n_jobs : the number of candidates to evaluate at the same time, each in its own process.
+    verbose : 1 shows the progress, 2 prints a line for each candidate.
+    random_state : with the same number, the search evaluates the same candidates. This does not
+        hold if candidates depend on measured times (under `Tradeoff`, with `train_sizes` or with a
+        limit) or on the order in which they finish (with `n_jobs`).
+    racing : None, or an error rate such as 0.05. A candidate is stopped after some of its folds if
+        it is clearly behind the best one. The rate bounds the probability that this happens to a
+        candidate that is just as good.
+    timeout : seconds after which the search ends.
+    max_cost : seconds of fitting, all folds together, after which the search ends.
+    storage : where to keep the study: a path (SQLite) or `postgresql://…`. A search that was
+        interrupted continues when it is fitted again with the same data. Candidates that were
+        evaluated before count towards `n_iter`.
+    name : the first part of the study's name in the storage; the class of the estimator by
+        default. The rest is a digest of the estimator, the data, the folds and the scoring.
 
     Attributes
     ----------
-    study_ : the `Study`. Its trials are the candidates, their values the mean test scores.
-    frontier_ : the efficient ones of the candidates that may be best, cheapest first: whatever is
-        cheaper is worse. With `stages`, and under `Quality` with `train_sizes`, these are the
-        candidates with most data.
-    best_train_size_, best_rows_ : the fraction of the rows that the best estimator was trained
-        with, and which they are (None for all).
-    cv_results_, best_index_, best_params_, best_score_, best_estimator_, refit_time_, n_splits_,
-    scorer_, multimetric_, classes_, n_features_in_, feature_names_in_ : as in `RandomizedSearchCV`,
-        where the best is so under the goal. `cv_results_` has `train_size` and `n_train_rows` too.
+    study_ : the `Study`. Its trials are the candidates; their values are the mean test scores.
+    frontier_ : the efficient candidates, cheapest first, as a list of `Candidate`: no other
+        candidate is both cheaper and at least as good. With `stages`, and under `Quality` with
+        `train_sizes`, only candidates with the largest training size are compared.
+    best_train_size_ : the fraction of the rows that the best estimator was trained with.
+    best_rows_ : the numbers of these rows, or None for all rows.
+    cv_results_ : as in `RandomizedSearchCV`, with two more columns, `train_size` and
+        `n_train_rows`.
+    best_index_, best_params_, best_score_, best_estimator_ : as in `RandomizedSearchCV`, for the
+        candidate that is best under the goal.
+    refit_time_, n_splits_, scorer_, multimetric_, classes_, n_features_in_, feature_names_in_ : as
+        in `RandomizedSearchCV`.
     """
 
     def __init__(
@@ -143,18 +161,19 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
     # ---- fitting ----
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> TradeoffSearchCV:
-        """Search, and train the best estimator with all of the rows, or its fraction of them.
+        """Search, and then train the best estimator with all rows or with its training size.
 
-        `params` go to the estimator's `fit`, and `groups` to the splitter; where metadata routing
-        is enabled, all go where they are asked for. What has a value for each row is split."""
-        check_all(self)
+        `groups` goes to the splitter and all other `params` to the estimator's `fit`. If metadata
+        routing is enabled, they go where they were requested. A parameter with a value for each
+        row is split like the rows."""
+        check_arguments(self)
         for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # of an earlier fit
+            delattr(self, name)  # left by an earlier fit
         scoring = self._scoring()
         X, y = indexable(X, y)
-        data, splitting = self._routed(X, y, params, scoring)
+        data, splitting = self._route(X, y, params, scoring)
         splits = self._split(X, y, splitting)
-        translation = space_of(self)
+        translation = build_space(self)
         self._check_names(translation)
         evaluation = Evaluation(
             self.estimator,
@@ -165,33 +184,35 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
             bool(self.return_train_score),
         )
         self.study_ = self._study(translation.space, evaluation, scoring)
-        objective = Objective(evaluation, translation, scoring.metric, self.racing)
-        fits = evaluated(self, self.study_, objective)
+        objective = CrossValidatedObjective(evaluation, translation, scoring.metric, self.racing)
+        fits = run_trials(self, self.study_, objective)
         self._tabulate(translation, fits, scoring)
         self._choose()
-        self._data: Data | None = data  # for `select`
+        self._data: TrainingData | None = data  # for `select`
         if self.refit:
             self._fit_best(data)
         return self
 
     def select(self, goal: Goal, X: Any = None, y: Any = None, **params: Any) -> TradeoffSearchCV:
-        """Take the candidate that is best under another goal, and refit it, without a search.
+        """Choose the candidate that is best under another goal and refit it, without a new search.
 
-        A `Tradeoff` without a reference takes that of the search, or else the largest cost. The
-        data are those of `fit`; a search that was pickled or copied does not have them any more,
-        and is given them as `fit` is."""
+        A `Tradeoff` without a reference uses that of the search, or else the largest cost. The
+        search remembers the data of `fit`. A search that was pickled or copied does not, so give
+        it the data again, with the same arguments as `fit`."""
         check_is_fitted(self, "best_index_" if self.refit else "cv_results_")
         checks.goal(goal)
         data = self._data
         if X is not None:
             X, y = indexable(X, y)
-            data, _ = self._routed(X, y, params, self._scoring())
+            data, _ = self._route(X, y, params, self._scoring())
         elif params or y is not None:
-            raise ValueError("what goes with X must come with it: give X, y and parameters of fit")
+            raise ValueError(
+                "X is missing: give X along with y and the parameters of fit, or none of them"
+            )
         elif data is None and self.refit:
             raise ValueError(
-                "select refits, and needs the data for that: a search that was pickled or copied "
-                "does not have those of fit. Give them again: select(goal, X, y)"
+                "select refits the estimator and needs the data, but a search that was pickled or "
+                "copied no longer has them: give them again, as in select(goal, X, y)"
             )
         self._choose(goal)
         if self.refit and data is not None:
@@ -203,7 +224,7 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         return state | {"_data": None} if "_data" in state else state
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Where metadata go: to `fit` of the estimator, to the scorer and to the splitter."""
+        """Metadata go to the estimator's `fit`, to the scorer and to the splitter."""
         fitting = MethodMapping().add(caller="fit", callee="fit")
         scoring = MethodMapping().add(caller="score", callee="score")
         scoring.add(caller="fit", callee="score")
@@ -219,24 +240,26 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         raises = isinstance(self.error_score, str)
         return Scoring.of(self.estimator, self.scoring, self.refit, raises=raises)
 
-    def _routed(
+    def _route(
         self, X: Any, y: Any, params: Mapping[str, Any], scoring: Scoring
-    ) -> tuple[Data, dict[str, Any]]:
-        """The data with what goes to fits and scores, and what goes to the splitter."""
+    ) -> tuple[TrainingData, dict[str, Any]]:
+        """The data, with the parameters for `fit` and for the scorer, and the parameters for the
+        splitter."""
         if sklearn.get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **params)
-            fitting, scored = routed.estimator["fit"], routed.scorer["score"]
+            fitting, scoring_params = routed.estimator["fit"], routed.scorer["score"]
             splitting = dict(routed.splitter["split"])
         else:
-            fitting, scored = dict(params), {}
+            fitting, scoring_params = dict(params), {}
             splitting = {"groups": fitting.pop("groups", None)}
-            if fitting.get("sample_weight") is not None and scoring.weighs():
-                scored = {"sample_weight": fitting["sample_weight"]}
-        timely = isinstance(self.cv, TimeSeriesSplit)
-        return Data(X, y, splitting.get("groups"), fitting, scored, timely), splitting
+            if fitting.get("sample_weight") is not None and scoring.takes_sample_weight():
+                scoring_params = {"sample_weight": fitting["sample_weight"]}
+        in_time_order = isinstance(self.cv, TimeSeriesSplit)
+        groups = splitting.get("groups")
+        return TrainingData(X, y, groups, fitting, scoring_params, in_time_order), splitting
 
     def _split(self, X: Any, y: Any, params: Mapping[str, Any]) -> list[tuple[Any, Any]]:
-        """The same folds for all candidates."""
+        """The folds, the same for all candidates."""
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         self.n_splits_ = cv.get_n_splits(X, y, **params)
         splits = list(cv.split(X, y, **params))
@@ -250,22 +273,22 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         return splits
 
     def _check_names(self, translation: Translation) -> None:
-        """Set every parameter once: a wrong name should be known before anything is fitted."""
+        """Set every parameter once, so that a wrong name is found before anything is fitted."""
         space, rng = translation.space, np.random.default_rng(0)
         for name, parameter in space.items():
-            with suppress(ConfigError):  # the value in the middle may be forbidden
+            with suppress(ConfigError):  # the middle value may be forbidden
                 config = space.complete({name: parameter.from_unit(0.5)}, rng=rng)
-                configured(self.estimator, translation.params(config))
+                configure(self.estimator, translation.params(config))
 
     def _study(self, space: Space, evaluation: Evaluation, scoring: Scoring) -> Study:
-        goal, name, storage = goal_of(self), self.name or "search", self.storage
+        goal, name, storage = choose_goal(self), self.name or "search", self.storage
         if storage is not None:
             name = study_name(self.name, evaluation, (self.scoring, scoring.metric))
         return create_study(
             space,
             goal=goal,
-            strategy=strategy_of(self, goal, space),
-            seed=None if self.random_state is None else seed_of(self.random_state),
+            strategy=choose_strategy(self, goal, space),
+            seed=None if self.random_state is None else checks.seed_of(self.random_state),
             storage=MemoryStore() if storage is None else storage,
             name=name,
             load_if_exists=True,
@@ -276,30 +299,32 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
     def _tabulate(
         self, translation: Translation, fits: Mapping[int, list[Fit]], scoring: Scoring
     ) -> None:
-        """Make the results of all that was evaluated, here or before."""
+        """Set `cv_results_` and `frontier_` from all candidates, evaluated now or earlier."""
         trials = [trial for trial in self.study_.trials if trial.state in ENDED]
         rows = []
         for trial in trials:
             known = fits.get(trial.number)
             if known is None:
-                known = restored(trial, scoring.metric, self.n_splits_)
+                known = fits_in_store(trial, scoring.metric, self.n_splits_)
             rows.append(Row(translation.params(trial.params), trial.train_size, known))
         if not rows:
-            raise NothingFinished("no candidate was evaluated before the search had to end")
+            raise NothingFinished(
+                "no candidate was evaluated before the search ended: allow more time or cost"
+            )
         error_score = np.nan if isinstance(self.error_score, str) else float(self.error_score)
         report_failures(rows, error_score)
-        names = metrics(rows)
+        names = metric_names(rows)
         self.multimetric_ = isinstance(scoring.shown, dict) or names != ["score"]
         if self.multimetric_:
             check_refit(self.refit, names)
         self._metric = scoring.metric if scoring.metric in names else names[0]
         self._index = {trial.number: i for i, trial in enumerate(trials)}
         self.scorer_ = scoring.shown
-        self.cv_results_ = cv_results(
+        self.cv_results_ = build_cv_results(
             rows, self.n_splits_, error_score=error_score, train_scores=self.return_train_score
         )
-        some = any(trial.finished for trial in trials)
-        efficient = self.study_.frontier() if some else []
+        any_finished = any(trial.finished for trial in trials)
+        efficient = self.study_.frontier() if any_finished else []
         self.frontier_ = [self._candidate(trial) for trial in efficient]
 
     def _candidate(self, trial: Trial) -> Candidate:
@@ -309,7 +334,7 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         return Candidate(index, params, trial.train_size, score, float(trial.cost or 0.0))
 
     def _choose(self, goal: Goal | None = None) -> None:
-        """Set `best_*`, to what is best under a goal if one is given."""
+        """Set `best_*` to the best candidate under `goal`, by default that of the search."""
         results = self.cv_results_
         if goal is None and callable(self.refit):
             index = self.refit(results)
@@ -320,7 +345,7 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
             self.best_index_ = int(index)
             self.best_train_size_ = float(results["train_size"][self.best_index_])
         elif goal is None and not self.refit and self.multimetric_:
-            return  # nobody has said by which metric
+            return  # no metric was named, so there is no best
         else:
             trial, self.best_train_size_ = self._best_trial(goal)
             self.best_index_ = self._index[trial.number]
@@ -329,19 +354,19 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
 
     def _best_trial(self, goal: Goal | None) -> tuple[Trial, float]:
         study = self.study_
-        if not any(trial.finished for trial in study.trials):  # the first, unless it fails, too
+        if not any(trial.finished for trial in study.trials):  # all failed: try to refit the first
             first = next(trial for trial in study.trials if trial.number in self._index)
             return first, first.train_size
         trial = study.best if goal is None else study.best_for(goal)
         return trial, refit_size(study, trial)
 
-    def _fit_best(self, data: Data) -> None:
-        model = configured(self.estimator, self.best_params_)
+    def _fit_best(self, data: TrainingData) -> None:
+        model = configure(self.estimator, self.best_params_)
         X, y, params = data.X, data.y, data.fit_params
         self.best_rows_ = None
         if self.best_train_size_ < 1.0:
-            self.best_rows_ = data.part(self.best_train_size_, self.study_.trials[0].data_seed)
-            params = of_rows(params, self.best_rows_, length(X))
+            self.best_rows_ = data.subset(self.best_train_size_, self.study_.trials[0].data_seed)
+            params = select_rows(params, self.best_rows_, count_rows(X))
             X, y = _safe_split(model, X, y, self.best_rows_)
         begin = time.perf_counter()
         fit(model, X, y, params)

@@ -1,7 +1,7 @@
-"""When a parameter is active, and which combinations are forbidden, as data.
+"""Conditions, as data: when a parameter is active, and which combinations are forbidden.
 
-A condition is written as a value, a list of values, or `at_least(n)`; it is stored as
-`OneOf` or `AtLeast` and never as code.
+Users write a value, a list of values, or `at_least(n)`. Each becomes a `OneOf` or an `AtLeast`;
+a condition is never code.
 """
 
 from __future__ import annotations
@@ -15,34 +15,30 @@ from typing import Any, TypeAlias
 
 from tradewind.checks import unpacked
 from tradewind.errors import SpaceError
+from tradewind.space.scales import key
 from tradewind.types import Value
 
 
-def key(value: Any) -> tuple[bool, Any]:
-    """What tells parameter values apart: `True` is not `1`, but `1` is `1.0`."""
-    return isinstance(value, bool), value
-
-
 def number(value: Any) -> int | float | None:
-    """`value` as a finite plain number, or None when it is not one."""
+    """`value` as a finite plain number, or None if it is not one."""
     value = unpacked(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
         if not math.isfinite(value):
             return None
-    except OverflowError:  # an integer beyond the floats
+    except OverflowError:  # an integer too large for a float
         return None
     return int(value) if isinstance(value, int) else float(value)
 
 
-def plain(value: Any, what: str) -> Value:
-    """`value` as a plain Python scalar; `what` names its place in errors."""
+def plain_value(value: Any, what: str) -> Value:
+    """`value` as a plain Python scalar; errors begin with `what`."""
     value = unpacked(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return str.__str__(value)  # members of a string enum too become their text
+        return str.__str__(value)  # a member of a string enum becomes its text
     if isinstance(value, (int, float)):
         finite = number(value)
         if finite is None:
@@ -58,7 +54,7 @@ class OneOf:
     values: tuple[Value, ...]
 
     def __post_init__(self) -> None:
-        values = tuple(plain(v, "a condition") for v in self.values)
+        values = tuple(plain_value(v, "a condition") for v in self.values)
         if not values:
             raise SpaceError("a condition needs at least one value, but got an empty list")
         object.__setattr__(self, "values", values)
@@ -109,28 +105,29 @@ def at_least(low: float) -> AtLeast:
     return AtLeast(low)
 
 
-def conditions(given: Mapping[str, Any] | None, *, what: str) -> dict[str, Condition]:
-    """Read `{"kernel": "poly", "layers": at_least(2)}`; `what` names the place in errors."""
+def read_conditions(given: Mapping[str, Any] | None, *, what: str) -> dict[str, Condition]:
+    """Conditions by name, from `{"kernel": "poly", "layers": at_least(2)}`; errors begin with
+    `what`."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         raise SpaceError(f"{what} must be a mapping from names to values, but got {given!r}")
-    read: dict[str, Condition] = {}
+    conditions: dict[str, Condition] = {}
     for name, value in given.items():
         if not isinstance(name, str):
             raise SpaceError(f"{what} must be keyed by parameter names, but got {name!r}")
         try:
-            read[name] = _condition(value)
+            conditions[name] = _read_condition(value)
         except SpaceError as error:
             raise SpaceError(f"{what} {name!r}: {error}") from None
-    return read
+    return conditions
 
 
-def _condition(given: Any) -> Condition:
+def _read_condition(given: Any) -> Condition:
     if isinstance(given, (OneOf, AtLeast)):
         return given
     given = unpacked(given)
     if isinstance(given, AnySet):
-        given = sorted(given, key=repr)  # a set has no order, but what is stored must have one
-    listed = isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping))
-    return OneOf(tuple(given) if listed else (given,))
+        given = sorted(given, key=repr)  # a set has no order, but stored values need one
+    is_list = isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping))
+    return OneOf(tuple(given) if is_list else (given,))

@@ -1,8 +1,8 @@
 """Spaces from ConfigSpace's JSON files, of both its formats (0.2 to 0.4, and 1.x).
 
-Defaults, names and metadata are left out. What has no counterpart here (other distributions than
-the uniform, quantization, alternatives over several parents, relations) is a `SpaceError`: a
-space that was silently different from the file would be worse.
+Defaults, names and metadata are left out. A feature without a counterpart here (distributions
+other than uniform, quantization, alternatives over several parents, relations) raises a
+`SpaceError`: a space that silently differs from its file would be worse.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from tradewind.errors import ConfigError, SpaceError
-from tradewind.space.conditions import AtLeast, Condition, OneOf, key
+from tradewind.space.conditions import AtLeast, Condition, OneOf
+from tradewind.space.formats import check_mapping, read_json
 from tradewind.space.parameters import Categorical, Float, Int, Ordinal
-from tradewind.space.reading import mapping, parsed
+from tradewind.space.scales import key
 from tradewind.space.space import Space
 from tradewind.types import Value
 
-_MOST_LISTED = 1000  # values of a parameter that a condition may be written out over
+_MOST_LISTED = 1000  # the most values that a condition can list
 _Kind = Float | Int | Categorical | Ordinal
 _Clause = dict[str, Condition]  # conditions on several parameters that must all hold
 
@@ -28,17 +29,17 @@ _Clause = dict[str, Condition]  # conditions on several parameters that must all
 def from_configspace(source: str | PathLike[str] | Mapping[str, Any]) -> Space:
     """A space from a ConfigSpace JSON file (a path), its text or its parsed content."""
     if isinstance(source, str) and source.lstrip().startswith("{"):
-        source = parsed(source.encode(), "a ConfigSpace file")
+        source = read_json(source, "a ConfigSpace file")
     elif isinstance(source, (str, PathLike)):
-        source = parsed(Path(source).read_bytes(), "a ConfigSpace file")
-    data = mapping(source, "a ConfigSpace file")
+        source = read_json(_read_text(Path(source)), "a ConfigSpace file")
+    data = check_mapping(source, "a ConfigSpace file")
     kinds: dict[str, _Kind] = {}
     for item in _items(data, "hyperparameters"):
         name = _key(item, "name", str)
         if name in kinds:
             raise SpaceError(f"hyperparameter names must be distinct, but {name!r} is given twice")
         try:
-            kinds[name] = _parameter(item)
+            kinds[name] = _read_parameter(item)
         except (SpaceError, TypeError) as error:
             raise SpaceError(f"{name!r}: {error}") from None
     when: dict[str, _Clause] = {name: {} for name in kinds}
@@ -47,29 +48,29 @@ def from_configspace(source: str | PathLike[str] | Mapping[str, Any]) -> Space:
         if child not in kinds:
             raise SpaceError(f"a condition is for {child!r}, which is not a hyperparameter")
         try:
-            when[child] = _all([when[child], _condition(item, kinds)])
+            when[child] = _join_all([when[child], _read_condition(item, kinds)])
         except SpaceError as error:
             raise SpaceError(f"{child!r}: {error}") from None
-    forbid = [_forbidden(item) for item in _items({"forbiddens": [], **data}, "forbiddens")]
+    forbid = [_read_forbidden(item) for item in _items({"forbiddens": [], **data}, "forbiddens")]
     return Space({name: replace(p, when=when[name]) for name, p in kinds.items()}, forbid=forbid)
 
 
 # ---- parameters ----
 
 
-def _parameter(item: Mapping[str, Any]) -> _Kind:
+def _read_parameter(item: Mapping[str, Any]) -> _Kind:
     match _key(item, "type", str):
         case "uniform_float":
-            _not_quantized(item, steps=(None,))
+            _refuse_quantization(item, steps=(None,))
             return Float(_key(item, "lower"), _key(item, "upper"), log=item.get("log", False))
         case "uniform_int":
-            _not_quantized(item, steps=(None, 1))
+            _refuse_quantization(item, steps=(None, 1))
             return Int(_key(item, "lower"), _key(item, "upper"), log=item.get("log", False))
         case "categorical":
-            _equally_likely(item)
-            return Categorical(_listed(item, "choices"))
+            _refuse_weights(item)
+            return Categorical(_list(item, "choices"))
         case "ordinal":
-            return Ordinal(_listed(item, "sequence"))
+            return Ordinal(_list(item, "sequence"))
         case "constant" | "unparametrized":
             return Categorical([_key(item, "value")])
         case kind:
@@ -79,12 +80,12 @@ def _parameter(item: Mapping[str, Any]) -> _Kind:
             )
 
 
-def _not_quantized(item: Mapping[str, Any], *, steps: tuple[int | None, ...]) -> None:
+def _refuse_quantization(item: Mapping[str, Any], *, steps: tuple[int | None, ...]) -> None:
     if item.get("q") not in steps:
         raise SpaceError(f"there is no quantization here, but got q={item['q']!r}")
 
 
-def _equally_likely(item: Mapping[str, Any]) -> None:
+def _refuse_weights(item: Mapping[str, Any]) -> None:
     for name in ("weights", "probabilities"):
         weights = item.get(name)
         if weights is None:
@@ -96,24 +97,24 @@ def _equally_likely(item: Mapping[str, Any]) -> None:
 # ---- conditions ----
 
 
-def _condition(item: Mapping[str, Any], kinds: Mapping[str, _Kind]) -> _Clause:
-    """What must hold, parent by parent, for `item` to hold."""
+def _read_condition(item: Mapping[str, Any], kinds: Mapping[str, _Kind]) -> _Clause:
+    """The conditions on each parent that together mean `item`."""
     kind = _key(item, "type", str)
     if kind in ("AND", "OR"):
-        parts = [_condition(part, kinds) for part in _items(item, "conditions")]
-        return _all(parts) if kind == "AND" else _any(parts, kinds)
+        parts = [_read_condition(part, kinds) for part in _items(item, "conditions")]
+        return _join_all(parts) if kind == "AND" else _join_any(parts, kinds)
     name = _key(item, "parent", str)
     if name not in kinds:
         raise SpaceError(f"its parent {name!r} is not a hyperparameter")
     try:
-        return {name: _comparison(kind, item, kinds[name])}
+        return {name: _read_comparison(kind, item, kinds[name])}
     except (SpaceError, ConfigError) as error:
         raise SpaceError(f"condition {kind} on {name!r}: {error}") from None
 
 
-def _comparison(kind: str, item: Mapping[str, Any], parent: _Kind) -> Condition:
+def _read_comparison(kind: str, item: Mapping[str, Any], parent: _Kind) -> Condition:
     if kind == "IN":
-        return OneOf(tuple(_listed(item, "values")))
+        return OneOf(tuple(_list(item, "values")))
     if kind not in ("EQ", "NEQ", "GT", "LT"):
         raise SpaceError("the kinds EQ, NEQ, IN, GT, LT, AND and OR can be read")
     value = parent.check(_key(item, "value"))
@@ -126,13 +127,13 @@ def _comparison(kind: str, item: Mapping[str, Any], parent: _Kind) -> Condition:
     if kind == "GT" and not isinstance(parent, Ordinal):
         assert isinstance(value, (int, float))
         return AtLeast(value + 1 if isinstance(parent, Int) else _next(parent, value))
-    listed = _values(parent)
-    place = list(map(key, listed)).index(key(value))  # ordinals are compared by place
-    return _one_of(listed[place + 1 :] if kind == "GT" else listed[:place])
+    values = _values(parent)
+    place = list(map(key, values)).index(key(value))  # ordinals are compared by place
+    return _one_of(values[place + 1 :] if kind == "GT" else values[:place])
 
 
 def _next(parameter: Float, value: float) -> float:
-    """The smallest value above the given one, of those that are told apart (12 digits)."""
+    """The smallest value above the given one after rounding to 12 digits."""
     below, above = parameter.to_unit(value), 1.0
     value = parameter.from_unit(below)
     if value == parameter.high:
@@ -145,30 +146,30 @@ def _next(parameter: Float, value: float) -> float:
     return parameter.from_unit(above)
 
 
-def _all(clauses: Iterable[_Clause]) -> _Clause:
-    """All of them at once; two conditions on the same parameter become one."""
-    joined: _Clause = {}
+def _join_all(clauses: Iterable[_Clause]) -> _Clause:
+    """A clause that holds if all of them hold, with one condition per parameter."""
+    result: _Clause = {}
     for clause in clauses:
         for name, c in clause.items():
-            joined[name] = _both(joined[name], c) if name in joined else c
-    return joined
+            result[name] = _join_both(result[name], c) if name in result else c
+    return result
 
 
-def _both(a: Condition, b: Condition) -> Condition:
+def _join_both(a: Condition, b: Condition) -> Condition:
     if isinstance(a, AtLeast) and isinstance(b, AtLeast):
         return AtLeast(max(a.low, b.low))
-    listed, other = (a, b) if isinstance(a, OneOf) else (b, a)
-    assert isinstance(listed, OneOf)
-    return _one_of(v for v in listed.values if other.holds(v))
+    choice, other = (a, b) if isinstance(a, OneOf) else (b, a)
+    assert isinstance(choice, OneOf)
+    return _one_of(v for v in choice.values if other.holds(v))
 
 
-def _any(clauses: list[_Clause], kinds: Mapping[str, _Kind]) -> _Clause:
-    """Any one of them, which must be about one and the same parameter."""
+def _join_any(clauses: list[_Clause], kinds: Mapping[str, _Kind]) -> _Clause:
+    """A clause that holds if any of them holds. All must be about the same parameter."""
     names = {name for clause in clauses for name in clause}
     if len(names) != 1 or not all(clauses):
         raise SpaceError(
             f"an OR must be over the values of one parent, but got {sorted(names)}: "
-            "a parameter has all its conditions at once here"
+            "here all conditions of a parameter must hold at once"
         )
     (name,) = names
     options = [clause[name] for clause in clauses]
@@ -181,13 +182,12 @@ def _any(clauses: list[_Clause], kinds: Mapping[str, _Kind]) -> _Clause:
 
 
 def _values(parameter: _Kind) -> list[Value]:
-    """All values of a finite parameter, which must be few."""
+    """All values of a finite parameter with few of them."""
     if isinstance(parameter, Float):
         raise SpaceError("on a float only GT has a counterpart (at_least)")
     if parameter.cells > _MOST_LISTED:
         raise SpaceError(
-            f"it is written out as a list of values, at most {_MOST_LISTED}, but there are "
-            f"{parameter.cells}"
+            f"a condition can list at most {_MOST_LISTED} values, but there are {parameter.cells}"
         )
     if isinstance(parameter, Int):
         return list(range(parameter.low, parameter.high + 1))
@@ -195,37 +195,44 @@ def _values(parameter: _Kind) -> list[Value]:
 
 
 def _one_of(values: Iterable[Value]) -> OneOf:
-    listed = tuple(values)
-    if not listed:
+    allowed = tuple(values)
+    if not allowed:
         raise SpaceError("it can never hold: no value is left")
-    return OneOf(listed)
+    return OneOf(allowed)
 
 
 # ---- forbidden combinations ----
 
 
-def _forbidden(item: Mapping[str, Any]) -> _Clause:
+def _read_forbidden(item: Mapping[str, Any]) -> _Clause:
     kind = _key(item, "type", str)
     if kind == "AND":
-        return _all(_forbidden(part) for part in _items(item, "clauses"))
+        return _join_all(_read_forbidden(part) for part in _items(item, "clauses"))
     if kind == "EQUALS":
         return {_key(item, "name", str): OneOf((_key(item, "value"),))}
     if kind == "IN":
-        return {_key(item, "name", str): OneOf(tuple(_listed(item, "values")))}
+        return {_key(item, "name", str): OneOf(tuple(_list(item, "values")))}
     raise SpaceError(
         "forbidden clauses EQUALS, IN and AND can be read, but got "
-        f"{kind!r}: values of two parameters are not compared here"
+        f"{kind!r}: values of two parameters cannot be compared here"
     )
 
 
-# ---- reading ----
+# ---- files and their parts ----
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
+    except UnicodeDecodeError as error:
+        raise SpaceError(f"a ConfigSpace file must be UTF-8 text, but got {error}") from None
 
 
 def _items(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    return [mapping(item, f"an item of {name!r}") for item in _listed(data, name)]
+    return [check_mapping(item, f"an item of {name!r}") for item in _list(data, name)]
 
 
-def _listed(item: Mapping[str, Any], name: str) -> list[Any]:
+def _list(item: Mapping[str, Any], name: str) -> list[Any]:
     given = _key(item, name)
     if not isinstance(given, (list, tuple)):
         raise SpaceError(f"{name!r} must be a list, but got {given!r}")

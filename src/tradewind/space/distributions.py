@@ -1,8 +1,8 @@
-"""scikit-learn's way to write a space: lists and distributions, by the names of parameters.
+"""Spaces as scikit-learn writes them: lists and distributions by parameter name.
 
-`translate` makes a `Space` of them, and knows the way back: what a configuration of that space
-means to an estimator. Values that no space can hold (tuples, functions, estimators) have labels
-in it, and a distribution of another shape than uniform is searched evenly in its quantiles.
+`translate` makes a `Space` of them, and a `Translation` turns a configuration of that space back
+into parameters of an estimator. Values that a space cannot hold (tuples, functions, estimators)
+are searched by label. A distribution that is not uniform is searched uniformly in its quantiles.
 """
 
 from __future__ import annotations
@@ -17,25 +17,27 @@ import numpy as np
 
 from tradewind.checks import unpacked
 from tradewind.errors import SpaceError
-from tradewind.space.conditions import key, number
+from tradewind.space.conditions import number
+from tradewind.space.formats import is_range
 from tradewind.space.parameters import Categorical, Float, Int, Ordinal, Parameter
+from tradewind.space.scales import key
 from tradewind.space.space import Space
 
-_TAIL = 0.001  # of a distribution that is left out at either end: it may be infinite there
-_MOST_LISTED = 10_000  # values of a discrete distribution that are looked at one by one
-_DRAWN = 500  # values of a distribution that can only be drawn from
+_TAIL = 0.001  # the part of a distribution left out at each end, which may be infinite
+_MOST_LISTED = 10_000  # the most values of a discrete distribution that are enumerated
+_SAMPLE = 500  # draws from a distribution without quantiles
 _LONGEST = 100  # characters of a label
 
-Back: TypeAlias = Callable[[Any], Any]  # from the value in the space to the user's own
+Back: TypeAlias = Callable[[Any], Any]  # from a value in the space to the user's value
 
 
 @dataclass(frozen=True)
 class Translation:
-    """A space, and what its configurations mean outside of it.
+    """A space, and how to turn its configurations into parameters of an estimator.
 
-    `meanings` has, for the parameters that need it, their name outside and the way back of their
-    values; `fixed` what every configuration has besides, or that of each sub-space, of which
-    the parameter `branch` is the number."""
+    `meanings` has the estimator's name of a parameter and the function for its values, if they
+    differ. `fixed` has the parameters with a single value. If the space joins several sub-spaces,
+    the parameter `branch` is the index of the sub-space, and each has its entry in `fixed`."""
 
     space: Space
     meanings: Mapping[str, tuple[str, Back | None]] = field(default_factory=dict)
@@ -43,11 +45,11 @@ class Translation:
     branch: str | None = None
 
     def within(self, space: Space) -> Translation:
-        """The same for a space that has this one's parameters and more."""
+        """The same translation for a larger space, which has all parameters of this one."""
         return replace(self, space=space)
 
     def params(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters of an estimator that a configuration stands for."""
+        """The parameters of an estimator, from a configuration of the space."""
         params = dict(self.fixed[0 if self.branch is None else config[self.branch]])
         for name, value in config.items():
             if name not in (self.branch, self.space.size_name):
@@ -57,12 +59,12 @@ class Translation:
 
 
 def translate(given: Any) -> Translation:
-    """The space that is meant: a `Space`, a mapping that `Space.from_dict` reads, a mapping from
-    names to lists and distributions as `RandomizedSearchCV` takes it, or a list of these.
+    """A space from a `Space`, a mapping that `Space.from_dict` reads, a mapping from names to lists
+    and distributions as for `RandomizedSearchCV`, or a list of such mappings.
 
     | form                                | parameter                                       |
     |-------------------------------------|-------------------------------------------------|
-    | numbers that grow or fall           | `Ordinal`                                       |
+    | ascending or descending numbers     | `Ordinal`                                       |
     | any other list or array             | `Categorical`                                   |
     | `uniform`, `loguniform`             | `Float`, on a log scale for the latter          |
     | `randint`, other discrete ones      | `Int`, or `Ordinal` if there are gaps           |
@@ -74,9 +76,9 @@ def translate(given: Any) -> Translation:
     if isinstance(given, Space):
         return Translation(given)
     if isinstance(given, Mapping):
-        return _one(given)
+        return _translate_one(given)
     if isinstance(given, Sequence) and given and all(isinstance(d, Mapping) for d in given):
-        return _one(given[0]) if len(given) == 1 else _several(given)
+        return _translate_one(given[0]) if len(given) == 1 else _translate_several(given)
     raise TypeError(
         "a space is a Space, a mapping from names of parameters to lists, distributions or "
         f"parameters, or a list of such mappings, but got {given!r}"
@@ -85,46 +87,46 @@ def translate(given: Any) -> Translation:
 
 @dataclass(frozen=True)
 class _Entry:
-    """What is written for one parameter: its form in a space, or the only value that it has."""
+    """One parameter: its form for `Space.from_dict`, or its only value."""
 
     form: Any = None
     back: Back | None = None
     only: tuple[Any, ...] = ()
 
 
-def _one(given: Mapping[str, Any]) -> Translation:
+def _translate_one(given: Mapping[str, Any]) -> Translation:
     if isinstance(given.get("format"), (int, float)):
-        return Translation(Space.from_dict(given))  # what `Space.to_dict` wrote
-    entries = {name: _named(name, form) for name, form in given.items()}
-    # Some parameter there must be, and conditions may refer to one that has a single value.
-    conditional = any(isinstance(e.form, Mapping) or _when(e.form) for e in entries.values())
+        return Translation(Space.from_dict(given))  # from `Space.to_dict`
+    entries = {name: _read_at(name, form) for name, form in given.items()}
+    # A space needs at least one parameter, and conditions may refer to one with a single value.
+    conditional = any(isinstance(e.form, Mapping) or _has_when(e.form) for e in entries.values())
     drop = not conditional and not all(entry.only for entry in entries.values())
     fixed = {name: entry.only[0] for name, entry in entries.items() if entry.only and drop}
-    kept = {name: _kept(entry) for name, entry in entries.items() if name not in fixed}
-    meanings = {name: (name, entry.back) for name, entry in kept.items() if entry.back}
-    space = Space.from_dict({name: entry.form for name, entry in kept.items()})
+    searched = {name: _as_choice(entry) for name, entry in entries.items() if name not in fixed}
+    meanings = {name: (name, entry.back) for name, entry in searched.items() if entry.back}
+    space = Space.from_dict({name: entry.form for name, entry in searched.items()})
     return Translation(space, meanings, (fixed,))
 
 
-def _when(form: Any) -> bool:
+def _has_when(form: Any) -> bool:
     return bool(getattr(form, "when", None))
 
 
-def _kept(entry: _Entry) -> _Entry:
-    """An entry with a single value as a choice of one."""
-    return _choices(list(entry.only), single=True) if entry.only else entry
+def _as_choice(entry: _Entry) -> _Entry:
+    """An entry with a single value becomes a choice of one."""
+    return _read_choices(list(entry.only), single=True) if entry.only else entry
 
 
-def _several(given: Sequence[Mapping[str, Any]]) -> Translation:
-    """One space of several: a parameter says which, and the others depend on it. What is the same
-    in some of them is the same parameter."""
+def _translate_several(given: Sequence[Mapping[str, Any]]) -> Translation:
+    """One space that joins several. One parameter says which sub-space is used, and the others
+    depend on it. Sub-spaces that have an equal parameter share it."""
     taken = {name for one in given for name in one}
     branch = unused("subspace", taken)
     fixed: list[dict[str, Any]] = [{} for _ in given]
     found: list[tuple[str, Parameter, Back | None, list[int]]] = []
     for i, one in enumerate(given):
         for name, form in one.items():
-            entry = _named(name, form)
+            entry = _read_at(name, form)
             if entry.only:
                 fixed[i][name] = entry.only[0]
                 continue
@@ -149,23 +151,24 @@ def _several(given: Sequence[Mapping[str, Any]]) -> Translation:
 def unused(name: str, taken: Iterable[str]) -> str:
     """`name`, or the first of `name#2`, `name#3`, … that is not taken."""
     names = set(taken)
-    numbered = (f"{name}#{i}" for i in itertools.count(2))
-    return next(free for free in itertools.chain([name], numbered) if free not in names)
+    candidates = itertools.chain([name], (f"{name}#{i}" for i in itertools.count(2)))
+    return next(candidate for candidate in candidates if candidate not in names)
 
 
-def _named(name: Any, form: Any) -> _Entry:
+def _read_at(name: Any, form: Any) -> _Entry:
+    """The entry for `form`; errors begin with `name`."""
     try:
-        return _entry(form)
+        return _read_entry(form)
     except (SpaceError, TypeError, ValueError) as error:
         raise SpaceError(f"{name!r}: {error}") from error
 
 
-def _entry(form: Any) -> _Entry:
+def _read_entry(form: Any) -> _Entry:
     if callable(getattr(form, "rvs", None)):
-        return _distribution(form.freeze() if hasattr(form, "freeze") else form)
-    if _is_range(form) or not _is_list(form):
+        return _read_distribution(form.freeze() if hasattr(form, "freeze") else form)
+    if is_range(form) or not _is_list(form):
         return _Entry(form)
-    return _choices(form.tolist() if getattr(form, "ndim", 0) == 1 else list(form))
+    return _read_choices(form.tolist() if getattr(form, "ndim", 0) == 1 else list(form))
 
 
 def _is_list(form: Any) -> bool:
@@ -174,21 +177,10 @@ def _is_list(form: Any) -> bool:
     return isinstance(form, Sequence) or hasattr(form, "tolist")  # arrays, series
 
 
-def _is_range(form: Any) -> bool:
-    """Whether `Space.from_dict` reads it as one: `(low, high)` or `[low, high, "log"]`."""
-    if not isinstance(form, (list, tuple)) or len(form) not in (2, 3):
-        return False
-    if any(number(end) is None for end in form[:2]):
-        return False
-    if len(form) == 2:
-        return isinstance(form, tuple)
-    return isinstance(form[2], str) and form[2] == "log"
-
-
 # ---- lists ----
 
 
-def _choices(values: list[Any], *, single: bool = False) -> _Entry:
+def _read_choices(values: list[Any], *, single: bool = False) -> _Entry:
     if not values:
         raise SpaceError("a list needs at least one value, but got an empty one")
     values = [unpacked(value) for value in values]
@@ -206,7 +198,7 @@ def _choices(values: list[Any], *, single: bool = False) -> _Entry:
 
 
 def _are_lookalikes(values: list[Any]) -> bool:
-    """Whether some are equal to a space, but not to an estimator: `max_features` of 1 and 1.0."""
+    """Whether values differ for an estimator but not for a space, as `max_features` 1 and 1.0."""
     return len({(type(v), v) for v in values}) > len({key(v) for v in values})
 
 
@@ -215,13 +207,13 @@ def _are_numbers(values: list[Any]) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a space can hold it."""
+    """Whether a space can hold the value."""
     return value is None or isinstance(value, (str, bool)) or number(value) is not None
 
 
 @dataclass(frozen=True)
 class _Lookup:
-    """From labels to what they stand for."""
+    """From labels to values."""
 
     values: Mapping[str, Any]
 
@@ -230,7 +222,7 @@ class _Lookup:
 
 
 def _labels(values: list[Any]) -> list[str]:
-    """Distinct texts that are the same in another process, so that a study can go on there."""
+    """Distinct texts that are the same in another process, so that a study can continue there."""
     labels: list[str] = []
     for value in values:
         labels.append(unused(_label(value), labels))
@@ -242,7 +234,7 @@ def _label(value: Any) -> str:
     if isinstance(name, str):  # a function or a class
         return f"{getattr(value, '__module__', '')}.{name}"[-_LONGEST:]
     text = " ".join(repr(value).split())
-    if " at 0x" in text:  # where it is in memory says nothing
+    if " at 0x" in text:  # an address in memory, which changes
         return type(value).__qualname__
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -250,21 +242,21 @@ def _label(value: Any) -> str:
 # ---- distributions ----
 
 
-def _distribution(frozen: Any) -> _Entry:
-    """Of SciPy's frozen distributions; any other object with `rvs` can only be drawn from."""
+def _read_distribution(frozen: Any) -> _Entry:
+    """A frozen distribution of SciPy, or any object with `rvs`, which is sampled."""
     kind = getattr(getattr(frozen, "dist", None), "name", "")
     if not hasattr(frozen, "ppf"):
-        return _drawn(frozen)
+        return _read_sample(frozen)
     low, high = map(float, frozen.support())
     if math.isnan(low) or math.isnan(high):
-        raise SpaceError(f"a distribution with valid arguments is needed, but got {kind!r}")
+        raise SpaceError(f"a distribution must have valid arguments, but those of {kind!r} are not")
     if hasattr(frozen.dist, "pmf"):
-        return _discrete(frozen, low, high)
+        return _read_discrete(frozen, low, high)
     if low == high:
         return _Entry(only=(low,))
     if kind == "uniform":
         return _Entry(Float(low, high))
-    # a shifted one is no longer uniform in the logarithm
+    # A shifted one is no longer uniform in the logarithm.
     if kind in ("loguniform", "reciprocal") and math.isclose(frozen.median() ** 2, low * high):
         return _Entry(Float(low, high, log=True))
     return _Entry(Float(_TAIL, 1.0 - _TAIL), _Quantile(frozen))
@@ -280,10 +272,10 @@ class _Quantile:
         return float(self.frozen.ppf(u))
 
 
-def _discrete(frozen: Any, low: float, high: float) -> _Entry:
-    listed = getattr(frozen.dist, "xk", None)
-    if listed is not None and (min(listed), max(listed)) == (low, high):
-        return _choices(sorted(v for v in listed.tolist() if frozen.pmf(v) > 0))
+def _read_discrete(frozen: Any, low: float, high: float) -> _Entry:
+    values = getattr(frozen.dist, "xk", None)
+    if values is not None and (min(values), max(values)) == (low, high):
+        return _read_choices(sorted(v for v in values.tolist() if frozen.pmf(v) > 0))
     first = int(low if math.isfinite(low) else frozen.ppf(_TAIL))
     last = int(high if math.isfinite(high) else frozen.ppf(1.0 - _TAIL))
     if last - first < _MOST_LISTED:
@@ -291,24 +283,24 @@ def _discrete(frozen: Any, low: float, high: float) -> _Entry:
         possible = possible[frozen.pmf(possible) > 0]
         first, last = int(possible[0]), int(possible[-1])
         if first == last or len(possible) < last - first + 1:
-            return _choices(possible.tolist())
+            return _read_choices(possible.tolist())
     return _Entry(Int(first, last))
 
 
-def _drawn(distribution: Any) -> _Entry:
-    """By a sample: its quantiles, or its values where they are few or no numbers."""
+def _read_sample(distribution: Any) -> _Entry:
+    """The quantiles of a sample, or its values if they are few or not numbers."""
     rng = np.random.RandomState(0)
-    sample = [unpacked(distribution.rvs(random_state=rng)) for _ in range(_DRAWN)]
+    sample = [unpacked(distribution.rvs(random_state=rng)) for _ in range(_SAMPLE)]
     if _are_numbers(sample):
         sample.sort()
-        if len(set(sample)) > _DRAWN // 10:
-            return _Entry(Float(0.0, 1.0), _OfSample(tuple(sample)))
-        return _choices(sample)
-    return _choices(list({_label(value): value for value in sample}.values()))
+        if len(set(sample)) > _SAMPLE // 10:
+            return _Entry(Float(0.0, 1.0), _SampleQuantile(tuple(sample)))
+        return _read_choices(sample)
+    return _read_choices(list({_label(value): value for value in sample}.values()))
 
 
 @dataclass(frozen=True)
-class _OfSample:
+class _SampleQuantile:
     """From quantiles to the values of a sorted sample."""
 
     values: tuple[float, ...]

@@ -1,18 +1,18 @@
 """A space as plain data: a versioned form for storage, and short forms for people.
 
-Everything is read by one closed table of types and keys; nothing is evaluated or unpickled.
-What cannot be read is a `SpaceError` that names the place, the rule and the value.
+One closed table of types and keys decides what can be read; nothing is evaluated or unpickled.
+Anything else raises a `SpaceError` with the place, the rule and the value.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tradewind.errors import SpaceError
+from tradewind.plain import parse_json
 from tradewind.space.conditions import AtLeast, Condition, OneOf, number
-from tradewind.space.configspace import from_configspace
 from tradewind.space.parameters import (
     Bool,
     Categorical,
@@ -22,14 +22,11 @@ from tradewind.space.parameters import (
     Parameter,
     TrainSize,
 )
-from tradewind.space.reading import keys, mapping, parsed
 from tradewind.space.space import Space
 
-__all__ = ["FORMAT", "from_configspace", "from_dict", "from_json", "to_dict", "to_json"]
+FORMAT = 1  # increases with each change that older readers would misread
 
-FORMAT = 1  # a change that older readers would misread gets the next number
-
-# type -> the class, its keys that must be there, and those that may
+# type -> the class, its required keys, its optional keys
 _TYPES: dict[str, tuple[Callable[..., Parameter], tuple[str, ...], tuple[str, ...]]] = {
     "float": (Float, ("low", "high"), ("log", "when")),
     "int": (Int, ("low", "high"), ("log", "when")),
@@ -52,8 +49,8 @@ def to_dict(space: Space) -> dict[str, Any]:
     """
     return {
         "format": FORMAT,
-        "parameters": {name: _written(name, p) for name, p in space.items()},
-        "forbid": [_written_conditions(clause) for clause in space.forbid],
+        "parameters": {name: _parameter_to_dict(name, p) for name, p in space.items()},
+        "forbid": [_conditions_to_dict(clause) for clause in space.forbid],
     }
 
 
@@ -62,9 +59,9 @@ def to_json(space: Space) -> str:
     return json.dumps(to_dict(space), allow_nan=False)
 
 
-def _written(name: str, p: Parameter) -> dict[str, Any]:
+def _parameter_to_dict(name: str, p: Parameter) -> dict[str, Any]:
     if type(p) not in _NAMES:
-        raise SpaceError(f"{name!r} is a {type(p).__name__}, which has no form as data")
+        raise SpaceError(f"{name!r} is a {type(p).__name__}, which cannot be written as data")
     data: dict[str, Any] = {"type": _NAMES[type(p)]}
     if isinstance(p, (Float, Int)):
         data |= {"low": p.low, "high": p.high}
@@ -73,11 +70,11 @@ def _written(name: str, p: Parameter) -> dict[str, Any]:
     elif isinstance(p, (Categorical, Ordinal, TrainSize)):
         data["choices"] = list(p.choices)
     if p.when:
-        data["when"] = _written_conditions(p.when)
+        data["when"] = _conditions_to_dict(p.when)
     return data
 
 
-def _written_conditions(clause: Mapping[str, Condition]) -> dict[str, Any]:
+def _conditions_to_dict(clause: Mapping[str, Condition]) -> dict[str, Any]:
     return {
         name: {"at_least": c.low} if isinstance(c, AtLeast) else {"in": list(c.values)}
         for name, c in clause.items()
@@ -88,7 +85,7 @@ def _written_conditions(clause: Mapping[str, Condition]) -> dict[str, Any]:
 
 
 def from_dict(given: Mapping[str, Any]) -> Space:
-    """A space from what `to_dict` gives, or from names with short forms:
+    """A space from what `to_dict` returns, or from names with short forms:
 
     | form                              | parameter                                           |
     |-----------------------------------|-----------------------------------------------------|
@@ -104,22 +101,22 @@ def from_dict(given: Mapping[str, Any]) -> Space:
     """
     if isinstance(given, Space):
         return given
-    data = mapping(given, "a space")
+    data = check_mapping(given, "a space")
     version = data.get("format")
     if isinstance(version, bool) or not isinstance(version, (int, float)):
-        return Space({name: _named(name, _short, form) for name, form in data.items()})
+        return Space({name: _read_at(name, _read_short, form) for name, form in data.items()})
     if version != FORMAT:
         raise SpaceError(
             f"this version of Tradewind reads spaces of format {FORMAT}, but got "
             f"format {version!r}" + ("; a newer version wrote it" if version > FORMAT else "")
         )
-    keys(data, "a space", ("format", "parameters"), ("forbid",))
-    parameters = mapping(data["parameters"], "'parameters'")
+    _check_keys(data, "a space", ("format", "parameters"), ("forbid",))
+    parameters = check_mapping(data["parameters"], "'parameters'")
     forbid = data.get("forbid", [])
     if not isinstance(forbid, list):
         raise SpaceError(f"'forbid' must be a list, but got {forbid!r}")
     return Space(
-        {name: _named(name, _spelled_out, form) for name, form in parameters.items()},
+        {name: _read_at(name, _read_parameter, form) for name, form in parameters.items()},
         forbid=[_read_conditions(clause, "'forbid'") for clause in forbid],
     )
 
@@ -128,19 +125,27 @@ def from_json(text: str) -> Space:
     """A space from the text of `to_json`, or from short forms written as JSON."""
     if not isinstance(text, str):
         raise TypeError(f"from_json() takes text, but got {text!r}")
-    return from_dict(parsed(text, "a space"))
+    return from_dict(read_json(text, "a space"))
 
 
-def _short(form: Any) -> Parameter:
+def read_json(text: str, what: str) -> Any:
+    """JSON text as data; errors begin with `what`."""
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise SpaceError(f"{what} must be JSON text, but it cannot be read: {error}") from None
+
+
+def _read_short(form: Any) -> Parameter:
     if type(form) in _NAMES:
         parameter: Parameter = form
         return parameter
     if form is bool:
         return Bool()
     if isinstance(form, Mapping):
-        return _spelled_out(form)
-    if isinstance(form, tuple) or (isinstance(form, list) and _is_range(form) and len(form) == 3):
-        if not _is_range(form):
+        return _read_parameter(form)
+    if isinstance(form, tuple) or is_range(form):
+        if not is_range(form):
             raise SpaceError(
                 "a tuple is a range, (low, high) or (low, high, 'log') with two numbers, but got "
                 f"{form!r}; choices are a list"
@@ -156,18 +161,24 @@ def _short(form: Any) -> Parameter:
     )
 
 
-def _is_range(form: list[Any] | tuple[Any, ...]) -> bool:
-    numbers = len(form) in (2, 3) and number(form[0]) is not None and number(form[1]) is not None
-    return numbers and (len(form) == 2 or (isinstance(form[2], str) and form[2] == "log"))
+def is_range(form: Any) -> bool:
+    """Whether it is a tuple `(low, high)`, or a tuple or list `(low, high, "log")`."""
+    if not isinstance(form, (list, tuple)) or len(form) not in (2, 3):
+        return False
+    if number(form[0]) is None or number(form[1]) is None:
+        return False
+    if len(form) == 2:
+        return isinstance(form, tuple)
+    return isinstance(form[2], str) and form[2] == "log"
 
 
-def _spelled_out(form: Any) -> Parameter:
-    data = mapping(form, "a parameter")
+def _read_parameter(form: Any) -> Parameter:
+    data = check_mapping(form, "a parameter")
     kind = data.get("type")
     if not isinstance(kind, str) or kind not in _TYPES:
         raise SpaceError(f"'type' must be one of {', '.join(_TYPES)}, but got {form!r}")
-    make, needed, optional = _TYPES[kind]
-    keys(data, f"type {kind!r}", ("type", *needed), optional)
+    make, required, optional = _TYPES[kind]
+    _check_keys(data, f"type {kind!r}", ("type", *required), optional)
     given = {key: value for key, value in data.items() if key != "type"}
     if "when" in given:
         given["when"] = _read_conditions(given["when"], "'when'")
@@ -175,19 +186,19 @@ def _spelled_out(form: Any) -> Parameter:
         raise SpaceError(f"'choices' must be a list, but got {given['choices']!r}")
     try:
         return make(**given)
-    except TypeError as error:  # only the type of `log` is left to go wrong
+    except TypeError as error:  # `log` is not a bool; everything else raises SpaceError
         raise SpaceError(str(error)) from None
 
 
 def _read_conditions(given: Any, what: str) -> dict[str, Any]:
     """`{"kernel": {"in": ["poly"]}, "layers": {"at_least": 2}}`; also plain values and lists."""
-    read = {}
-    for name, form in mapping(given, what).items():
+    conditions = {}
+    for name, form in check_mapping(given, what).items():
         try:
-            read[name] = _read_condition(form)
+            conditions[name] = _read_condition(form)
         except SpaceError as error:
             raise SpaceError(f"{what} {name!r}: {error}") from None
-    return read
+    return conditions
 
 
 def _read_condition(form: Any) -> Any:
@@ -202,8 +213,32 @@ def _read_condition(form: Any) -> Any:
     )
 
 
-def _named(name: str, read: Callable[[Any], Parameter], form: Any) -> Parameter:
+def _read_at(name: str, read: Callable[[Any], Parameter], form: Any) -> Parameter:
+    """The parameter that `read` returns; its errors begin with `name`."""
     try:
         return read(form)
     except SpaceError as error:
         raise SpaceError(f"{name!r}: {error}") from None
+
+
+def check_mapping(given: Any, what: str) -> Mapping[str, Any]:
+    """`given`, if it is a mapping with text as keys."""
+    if not isinstance(given, Mapping):
+        raise SpaceError(f"{what} must be a mapping, but got {given!r}")
+    for name in given:
+        if not isinstance(name, str):
+            raise SpaceError(f"{what} must be keyed by text, but got {name!r}")
+    return given
+
+
+def _check_keys(
+    given: Mapping[str, Any], what: str, required: Sequence[str], optional: Sequence[str]
+) -> None:
+    """Refuse unknown keys, so that a typo does not go unnoticed, and require the others."""
+    for key in required:
+        if key not in given:
+            raise SpaceError(f"{what} needs the key {key!r}, but got {dict(given)!r}")
+    for key in given:
+        if key not in required and key not in optional:
+            allowed = ", ".join(map(repr, (*required, *optional)))
+            raise SpaceError(f"{what} has no key {key!r}: it takes {allowed}")

@@ -1,8 +1,7 @@
-"""The kinds of parameter: how values map to the unit interval and back.
+"""Parameters, as users declare them: a scale, the checks of its bounds or choices, and `when`.
 
-Every parameter lives on [0, 1]. A finite one divides it into `cells`, one a value, each value
-at its cell's centre, so that uniform sampling makes each value of a plain integer or category
-equally likely. A continuous one has `cells = 0`.
+scales.py maps values to the unit interval and back. Here declarations and values are checked, so
+that everything after that can trust them.
 """
 
 from __future__ import annotations
@@ -11,28 +10,24 @@ import math
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AnySet
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol, TypeAlias
-
-import numpy as np
 
 from tradewind.checks import unpacked
 from tradewind.errors import ConfigError, SpaceError
-from tradewind.space.conditions import Condition, conditions, key, number, plain
-from tradewind.types import Array, Value
+from tradewind.space.conditions import Condition, number, plain_value, read_conditions
+from tradewind.space.scales import ChoiceScale, FloatScale, IntScale, key
+from tradewind.types import Value
 
-DIGITS = 12  # decoded floats are rounded, so that a replayed proposal is the same to the bit
-_EXACT_DIGITS = 14  # of a float's 16: those that survive the way to the unit interval and back
-
-# Cells so narrow that a centre in double precision no longer tells its value: 2**-50 leaves
-# four ulps to the cell's edges; on a log scale the logarithm (up to 28) takes another factor.
+# In narrower cells, the centre in double precision no longer determines the value: 2**-50 leaves
+# four ulps to the edges of a cell. On a log scale the logarithm (up to 28) takes another factor.
 _MOST_CELLS = 2**50
 _MOST_ON_LOG_SCALE = 2**40
-_TABLE = 2**14  # values of a log scale whose centres are kept
+
+DEFAULT_SIZES = (0.2, 0.4, 0.6, 0.8, 1.0)  # W20 §3.4.1
 
 
 class Parameter(Protocol):
-    """What the space needs of a parameter; values are checked before they are encoded."""
+    """What the space needs of a parameter. `to_unit` takes values that `check` returned."""
 
     @property
     def when(self) -> Mapping[str, Condition]: ...
@@ -43,34 +38,11 @@ class Parameter(Protocol):
     def from_unit(self, u: float) -> Value: ...
 
 
-def _freeze(parameter: object, **values: Any) -> None:
-    for name, value in values.items():
-        object.__setattr__(parameter, name, value)
-
-
-def _bounds(kind: str, low: Any, high: Any, log: Any) -> tuple[int | float, int | float]:
-    if not isinstance(log, bool):
-        raise TypeError(f"log must be True or False, but got {log!r}")
-    a, b = number(low), number(high)
-    if a is None or b is None:
-        raise SpaceError(f"{kind} needs two finite bounds, but got low={low!r}, high={high!r}")
-    if not a < b:
-        raise SpaceError(f"{kind}: `low < high` must hold, but got low={a!r}, high={b!r}")
-    if not math.isfinite(float(b) - float(a)):
-        raise SpaceError(f"{kind}: the range must be finite, but got low={a!r}, high={b!r}")
-    return a, b
-
-
 @dataclass(frozen=True, init=False)
-class Float:
-    """A real number from `low` to `high`, on a log scale if asked."""
+class Float(FloatScale):
+    """A real number from `low` to `high`, on a log scale if `log` is True."""
 
-    low: float
-    high: float
-    log: bool
     when: Mapping[str, Condition] = field(hash=False)
-
-    cells = 0
 
     def __init__(
         self,
@@ -80,7 +52,7 @@ class Float:
         log: bool = False,
         when: Mapping[str, Any] | None = None,
     ) -> None:
-        a, b = map(float, _bounds("Float", low, high, log))
+        a, b = map(float, _check_bounds("Float", low, high, log))
         if not a < b:  # whole numbers beyond 2**53 may be the same float
             raise SpaceError(f"Float: `low < high` must hold, but both are {a!r} as floats")
         if log and a <= 0:
@@ -93,7 +65,7 @@ class Float:
                 f"Float(log=True): the bounds must differ on the log scale, but got "
                 f"low={a!r}, high={b!r}; use log=False"
             )
-        _freeze(self, low=a, high=b, log=log, when=conditions(when, what="when="))
+        _freeze(self, low=a, high=b, log=log, when=read_conditions(when, what="when="))
 
     def check(self, value: Any) -> float:
         x = number(value)
@@ -103,55 +75,11 @@ class Float:
             raise ConfigError(f"must be from {self.low!r} to {self.high!r}, but got {x!r}")
         return float(x)
 
-    def to_unit(self, value: Any) -> float:
-        a, b = self._ends
-        u = ((math.log(value) if self.log else value) - a) / (b - a)
-        return u if 0.0 <= u <= 1.0 else float(u > 0.5)  # outside by an ulp
-
-    def from_unit(self, u: float) -> float:
-        """The value at u, rounded to 12 digits; the two bounds stay as they were given.
-
-        Every x that comes out comes back: `from_unit(to_unit(x)) == x`."""
-        if u <= 0.0:
-            return self.low
-        if u >= 1.0:
-            return self.high
-        a, b = self._ends
-        x = a + u * (b - a)
-        x = self._rounded(math.exp(min(x, b)) if self.log else x)
-        near_low, near_high = self._rounded_bounds
-        if x <= near_low:
-            return self.low
-        return self.high if x >= near_high else x
-
-    @cached_property
-    def _ends(self) -> tuple[float, float]:
-        return (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
-
-    @cached_property
-    def _digits(self) -> int:
-        """Significant digits on a log scale, decimal places on a linear one."""
-        a, b = self._ends
-        exact = _EXACT_DIGITS - math.ceil(math.log10(max(abs(a), abs(b))))
-        # On a linear scale what counts is a step relative to the range: -1e3 + u * 2e3 has
-        # lost the last digits of a value near 0, and 1e15 + u * 10 needs more than 12.
-        return min(DIGITS if self.log else DIGITS - math.ceil(math.log10(b - a)), exact)
-
-    @cached_property
-    def _rounded_bounds(self) -> tuple[float, float]:
-        return self._rounded(self.low), self._rounded(self.high)
-
-    def _rounded(self, x: float) -> float:
-        return float(f"{x:.{self._digits}g}") if self.log else round(x, self._digits)
-
 
 @dataclass(frozen=True, init=False)
-class Int:
-    """A whole number from `low` to `high`, both included, on a log scale if asked."""
+class Int(IntScale):
+    """A whole number from `low` to `high`, both included, on a log scale if `log` is True."""
 
-    low: int
-    high: int
-    log: bool
     when: Mapping[str, Condition] = field(hash=False)
 
     def __init__(
@@ -162,7 +90,7 @@ class Int:
         log: bool = False,
         when: Mapping[str, Any] | None = None,
     ) -> None:
-        bounds = _bounds("Int", low, high, log)
+        bounds = _check_bounds("Int", low, high, log)
         for name, bound in zip(("low", "high"), bounds, strict=True):
             if bound != int(bound):
                 raise SpaceError(f"Int: {name} must be a whole number, but got {bound!r}")
@@ -176,11 +104,7 @@ class Int:
             raise SpaceError(f"Int: `high - low < 2**50` must hold, but got low={a}, high={b}")
         if log and b > _MOST_ON_LOG_SCALE:
             raise SpaceError(f"Int(log=True): `high <= 2**40` must hold, but got high={b}")
-        _freeze(self, low=a, high=b, log=log, when=conditions(when, what="when="))
-
-    @property
-    def cells(self) -> int:
-        return self.high - self.low + 1
+        _freeze(self, low=a, high=b, log=log, when=read_conditions(when, what="when="))
 
     def check(self, value: Any) -> int:
         x = number(value)
@@ -190,55 +114,11 @@ class Int:
             raise ConfigError(f"must be from {self.low} to {self.high}, but got {x!r}")
         return int(x)
 
-    def to_unit(self, value: Any) -> float:
-        if self.log:
-            a, b = self._ends
-            return (math.log(value) - a) / (b - a)
-        return float(value - self.low + 0.5) / self.cells
-
-    def from_unit(self, u: float) -> int:
-        if self.log:
-            a, b = self._ends
-            value = math.floor(math.exp(min(a + u * (b - a), b)) + 0.5)
-        else:
-            value = self.low + math.floor(u * self.cells)
-        return min(max(value, self.low), self.high)
-
-    def centres(self, u: Array) -> Array:
-        """The centres of the cells of a log scale in which u (n,) lie."""
-        a, b = self._ends
-        values = np.clip(np.floor(np.exp(a + u * (b - a)) + 0.5), self.low, self.high)
-        # By `to_unit` itself: NumPy's logarithm may differ from it in the last bit, and rows are
-        # compared by their bits.
-        if self.cells <= _TABLE:
-            return self._all_centres[values.astype(np.int64) - self.low]
-        return np.array([self.to_unit(v) for v in values.tolist()])
-
-    @cached_property
-    def _all_centres(self) -> Array:
-        return np.array([self.to_unit(v) for v in range(self.low, self.high + 1)])
-
-    def cell(self, value: int) -> int:
-        """The number of the cell of a checked value, from 0."""
-        return value - self.low
-
-    def edge(self, cell: int) -> float:
-        """Where a cell begins (and the one before it ends)."""
-        if self.log:
-            a, b = self._ends
-            return (math.log(self.low + cell - 0.5) - a) / (b - a)
-        return cell / self.cells
-
-    @cached_property
-    def _ends(self) -> tuple[float, float]:
-        return math.log(self.low - 0.5), math.log(self.high + 0.5)
-
 
 @dataclass(frozen=True, init=False)
-class _Choices:
-    """A finite list of values, each with an equal cell."""
+class _Choices(ChoiceScale):
+    """One of a list of values."""
 
-    choices: tuple[Value, ...]
     when: Mapping[str, Condition] = field(hash=False)
 
     def __init__(self, choices: Iterable[Value], *, when: Mapping[str, Any] | None = None) -> None:
@@ -247,7 +127,7 @@ class _Choices:
             raise SpaceError(f"{kind} takes a list of values, but got {choices!r}")
         if isinstance(choices, AnySet):
             raise SpaceError(f"{kind} takes values in a fixed order: a list, not {choices!r}")
-        values = tuple(plain(v, kind) for v in choices)
+        values = tuple(plain_value(v, kind) for v in choices)
         if not values:
             raise SpaceError(f"{kind} needs at least one value, but got an empty list")
         seen = set()
@@ -255,40 +135,18 @@ class _Choices:
             if key(v) in seen:
                 raise SpaceError(f"{kind} needs distinct values, but {v!r} is listed twice")
             seen.add(key(v))
-        _freeze(self, choices=values, when=conditions(when, what="when="))
+        _freeze(self, choices=values, when=read_conditions(when, what="when="))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Choices) or type(self) is not type(other):
             return NotImplemented
-        return list(self._cell) == list(other._cell) and self.when == other.when
-
-    @property
-    def cells(self) -> int:
-        return len(self.choices)
-
-    @cached_property
-    def _cell(self) -> dict[tuple[bool, Value], int]:
-        return {key(v): i for i, v in enumerate(self.choices)}
+        return list(self._cell_of) == list(other._cell_of) and self.when == other.when
 
     def check(self, value: Any) -> Value:
         try:
-            return self.choices[self._cell[key(unpacked(value))]]
+            return self.choices[self._cell_of[key(unpacked(value))]]
         except (KeyError, TypeError):  # not listed, or not even hashable
             raise ConfigError(f"must be one of {list(self.choices)!r}, but got {value!r}") from None
-
-    def to_unit(self, value: Any) -> float:
-        return (self._cell[isinstance(value, bool), value] + 0.5) / len(self.choices)
-
-    def from_unit(self, u: float) -> Value:
-        return self.choices[min(max(int(u * self.cells), 0), self.cells - 1)]
-
-    def cell(self, value: Value) -> int:
-        """The number of the cell of a checked value, from 0."""
-        return self._cell[key(value)]
-
-    def edge(self, cell: int) -> float:
-        """Where a cell begins (and the one before it ends)."""
-        return cell / self.cells
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -311,9 +169,6 @@ class Bool(_Choices):
         super().__init__((False, True), when=when)
 
 
-DEFAULT_SIZES = (0.2, 0.4, 0.6, 0.8, 1.0)  # W20 §3.4.1
-
-
 @dataclass(frozen=True, init=False, eq=False)
 class TrainSize(_Choices):
     """The fraction of the training set to train with, as one more hyper-parameter (W20 §3.4.1)."""
@@ -330,13 +185,31 @@ class TrainSize(_Choices):
                 raise SpaceError(f"TrainSize takes fractions in (0, 1], but got {v!r}")
             sizes.append(float(v))
         if sizes != sorted(sizes):
-            raise SpaceError(f"TrainSize takes growing fractions, but got {sizes!r}")
+            raise SpaceError(f"TrainSize takes fractions in ascending order, but got {sizes!r}")
         _freeze(self, choices=tuple(sizes))
 
     @property
     def fractions(self) -> tuple[float, ...]:
-        """The choices, as the numbers that they are."""
+        """The choices, typed as numbers."""
         return self.choices  # type: ignore[return-value]
 
 
 Finite: TypeAlias = Int | _Choices
+
+
+def _freeze(parameter: object, **values: Any) -> None:
+    for name, value in values.items():
+        object.__setattr__(parameter, name, value)
+
+
+def _check_bounds(kind: str, low: Any, high: Any, log: Any) -> tuple[int | float, int | float]:
+    if not isinstance(log, bool):
+        raise TypeError(f"log must be True or False, but got {log!r}")
+    a, b = number(low), number(high)
+    if a is None or b is None:
+        raise SpaceError(f"{kind} needs two finite bounds, but got low={low!r}, high={high!r}")
+    if not a < b:
+        raise SpaceError(f"{kind}: `low < high` must hold, but got low={a!r}, high={b!r}")
+    if not math.isfinite(float(b) - float(a)):
+        raise SpaceError(f"{kind}: the range must be finite, but got low={a!r}, high={b!r}")
+    return a, b

@@ -1,7 +1,7 @@
-"""Conditions on the unit interval: the part of a parameter's column where a condition holds.
+"""Regions: the part of a parameter's column where a condition holds.
 
-The only place where a condition is judged. Rows are judged by their coordinate and values by the
-coordinate they are encoded to, so that arrays and configurations can never disagree.
+Only here is a condition judged. A region decides on rows by coordinate, and on values by the
+coordinate they are encoded to, so arrays and configurations cannot disagree.
 """
 
 from __future__ import annotations
@@ -14,44 +14,35 @@ import numpy as np
 from tradewind.errors import ConfigError, SpaceError
 from tradewind.space.conditions import AtLeast, Condition, OneOf
 from tradewind.space.parameters import Finite, Float, Int, Parameter
-from tradewind.types import Array, Mask, Value
+from tradewind.types import Array, Value
 
-_BEYOND = math.nextafter(1.0, 2.0)  # regions are half open: [low, high) is to include 1
+_BEYOND = math.nextafter(1.0, 2.0)  # regions are half open, and [low, _BEYOND) includes 1
 
 
 class Region:
-    """Where `condition` holds on the column of `parameter`: intervals [low, high), ascending."""
+    """Where `condition` holds on the column of `parameter`.
+
+    `edges` has the ends of the intervals [a, b) in ascending order; see `encoding.within`."""
 
     def __init__(self, parameter: Parameter, condition: Condition) -> None:
         self.condition = condition
         self._parameter = parameter
-        self._edges: Array = np.array([e for run in _intervals(parameter, condition) for e in run])
-        self._low, self._high = float(self._edges[0]), float(self._edges[-1])
+        self.edges: Array = np.array([e for run in _intervals(parameter, condition) for e in run])
 
     @property
     def width(self) -> float:
         """The share of the column that lies inside."""
-        return float((self._edges[1::2] - self._edges[::2]).sum())
-
-    def contains(self, u: Array) -> Mask:
-        """Which of the coordinates (n,) are inside; NaN is not.
-
-        Coordinates of finite parameters are at the centres of their cells."""
-        if len(self._edges) == 2:
-            inside: Mask = (u >= self._low) & (u < self._high)
-        else:  # an odd number of edges lies below what is inside
-            inside = np.searchsorted(self._edges, u, side="right") % 2 == 1
-        return inside
+        return float((self.edges[1::2] - self.edges[::2]).sum())
 
     def holds(self, value: Value) -> bool:
-        """Whether the condition holds for a checked value."""
+        """Whether the condition holds for a valid value."""
         if isinstance(self._parameter, Float):
-            return self._low <= self._parameter.to_unit(value)
+            return bool(self.edges[0] <= self._parameter.to_unit(value))
         return self.condition.holds(value)
 
     def stretch(self, u: float) -> float:
-        """The coordinate that is a share u of the way through the region."""
-        low, high = self._edges[::2], np.minimum(self._edges[1::2], 1.0)
+        """The coordinate at the share u of the region: 0 is its beginning, 1 its end."""
+        low, high = self.edges[::2], np.minimum(self.edges[1::2], 1.0)
         ends = np.cumsum(high - low)
         i = min(int(np.searchsorted(ends, u * ends[-1], side="right")), len(ends) - 1)
         return float(high[i] - (ends[i] - u * ends[-1]))
@@ -66,7 +57,7 @@ def _intervals(parameter: Parameter, condition: Condition) -> list[tuple[float, 
 
 
 def _first_unit(parameter: Float, condition: Condition) -> float:
-    """The smallest coordinate whose decoded value is, to 12 digits, not below the condition's."""
+    """The smallest coordinate whose decoded value, with its 12 digits, meets the condition."""
     if not isinstance(condition, AtLeast):
         raise SpaceError("is a Float: compare it by at_least(...), not by equality")
     if condition.low > parameter.high:
@@ -84,13 +75,13 @@ def _first_unit(parameter: Float, condition: Condition) -> float:
 
 
 def _runs(parameter: Finite, condition: Condition) -> list[tuple[int, int]]:
-    """The cells of the values for which the condition holds, as runs (first, last)."""
+    """The cells whose values meet the condition, as runs (first, last)."""
     if isinstance(condition, OneOf):
         try:
             values: list[Any] = [parameter.check(v) for v in condition.values]
         except ConfigError as error:
             raise SpaceError(str(error)) from None
-        return _joined(sorted({parameter.cell(v) for v in values}))
+        return _join(sorted({parameter.cell(v) for v in values}))
     if isinstance(parameter, Int):
         first = max(math.ceil(condition.low), parameter.low)
         if first > parameter.high:
@@ -99,10 +90,11 @@ def _runs(parameter: Finite, condition: Condition) -> list[tuple[int, int]]:
     cells = [i for i, v in enumerate(parameter.choices) if condition.holds(v)]
     if not cells:
         raise SpaceError(f"{condition} can never hold: it takes {list(parameter.choices)!r}")
-    return _joined(cells)
+    return _join(cells)
 
 
-def _joined(cells: list[int]) -> list[tuple[int, int]]:
+def _join(cells: list[int]) -> list[tuple[int, int]]:
+    """Ascending cells as runs of neighbours."""
     runs: list[tuple[int, int]] = []
     for i in cells:
         if runs and runs[-1][1] == i - 1:

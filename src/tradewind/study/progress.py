@@ -22,8 +22,8 @@ _EVERY = {True: 5.0, None: 30.0}  # seconds between plain lines, if asked for or
 
 
 class Progress:
-    """Watches a search: shows how far it is, warns about costs above the reference, and calls the
-    callbacks. `clock` is that of the workers."""
+    """Watches a search: shows its progress, warns about costs above the reference, and calls the
+    callbacks. `clock` is the clock of the workers."""
 
     def __init__(
         self,
@@ -60,12 +60,14 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
         elif sys.stderr is not None and (self._show or self._line):
-            self._print()
+            with suppress(StorageError):
+                self._print()
 
-    # ---- what the loop tells ----
+    # ---- called by the loop ----
 
     def started(self, running: int) -> None:
-        with suppress(StorageError):  # what is only shown must not end a search
+        """Show that a trial has started."""
+        with suppress(StorageError):  # a display must not end a search
             self._running = running
             if self._bar is not None:
                 self._bar.set_postfix_str(self._status())
@@ -73,7 +75,7 @@ class Progress:
                 self._print_sometimes()
 
     def done(self, trial: Trial, running: int) -> None:
-        """Count a trial that has ended."""
+        """Count a trial that has ended, and call the callbacks."""
         with suppress(StorageError):
             self._count(trial, running)
             self._warn_above_reference(trial)
@@ -114,7 +116,7 @@ class Progress:
             reference,
         )
 
-    # ---- what is shown ----
+    # ---- display ----
 
     def _print_sometimes(self, times: float = 1.0) -> None:
         """Print a line now and then. A short search that nobody asked about prints nothing."""

@@ -62,7 +62,8 @@ def replay(study: Study) -> Replay:
     """Compute every proposal of a study again, each from the events that its driver had read, and
     compare it with the recorded one.
 
-    It takes as long as the proposals took. A strategy of your own is used as the study has it."""
+    It takes as long as the proposals took. A goal or strategy of your own is not in the log, so the
+    one that the study has now is used."""
     session = study._session
     events = session.log.read(0)
     proposer = Proposer(StudyState.of(events[:1]))
@@ -87,10 +88,10 @@ def replay(study: Study) -> Replay:
 
 
 def _propose(study: Study, proposer: Proposer, event: Proposed) -> Proposed:
-    """What the log implies for this trial. Parts that are not stored come from the study."""
-    state, own = proposer.state, study._session.plan
-    goal = own.goal if plan.must_be_supplied(state.goal) else plan.decode(state.goal)
-    strategy = own.strategy
+    """The proposal that the log implies for this trial."""
+    state, current = proposer.state, study._session.plan
+    goal = current.goal if plan.must_be_supplied(state.goal) else plan.decode(state.goal)
+    strategy = current.strategy
     if not plan.must_be_supplied(state.strategy):
         strategy = plan.decode(state.strategy)
     return proposer.propose(event.number, goal, strategy, max_cost=event.max_cost)

@@ -1,4 +1,4 @@
-"""What came of a study: the winner under a goal, the efficient trials, and what to train.
+"""The results of a study: the winner under a goal, the efficient trials, and what to train.
 
 `trials` are the finished ones, in the order of the history.
 """
@@ -42,13 +42,13 @@ def finished_of(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def check_costs(goal: Goal, history: History) -> None:
-    """Refuse to judge trials without costs by a goal that needs them."""
+    """Raise `NothingFinished` if the goal needs costs and no finished trial has one."""
     if goal.needs_cost and not history.has_costs:
         raise NothingFinished(f"{goal} needs costs, but no finished trial has one")
 
 
 def settle(goal: Goal, study_goal: Goal, strategy: Strategy, history: History) -> Goal:
-    """The goal with a reference: its own, the one given to the study, or one from its trials."""
+    """The goal with a reference: its own, or that of the study's goal, or one from the trials."""
     if study_goal.reference is not None:
         goal = goal.settle(np.array([study_goal.reference]))
     return strategy.settle(goal, history)

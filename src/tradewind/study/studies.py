@@ -98,7 +98,7 @@ def load_study(
         names = store.names()
         if len(names) != 1:
             listed = ", ".join(map(repr, names)) or "none"
-            raise NoSuchStudy(f"which study? {store!r} has {listed}")
+            raise NoSuchStudy(f"which study? Give name=: {store!r} has {listed}")
         name = names[0]
     log = store.open(name)
     state = StudyState.of(log.read(0))
@@ -147,9 +147,7 @@ def _decode(data: Mapping[str, Any], what: str, check: Callable[[Any], Any]) -> 
     try:
         return check(plan.decode(data))
     except TypeError as error:
-        raise FormatError(
-            f"what is stored as the {what} of this study is not one: {error}"
-        ) from None
+        raise FormatError(f"the stored {what} of this study is invalid: {error}") from None
 
 
 def _check_same(
@@ -163,8 +161,10 @@ def _check_same(
         for parameter in dict.fromkeys([*stored, *space])
         if stored.get(parameter) != space.get(parameter)
     ]
-    if not differences and stored != space:
-        differences = ["the order of the parameters or the forbidden combinations differ"]
+    if not differences and [*stored] != [*space]:
+        differences.append("its parameters are in another order there")
+    if stored.forbid != space.forbid:
+        differences.append("other combinations are forbidden there")
     if maximize != (state.sign > 0):
         differences.append(f"it is {'minimized' if maximize else 'maximized'} there")
     if seed is not None and checks.whole("seed", seed) != state.seed:

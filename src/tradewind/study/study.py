@@ -1,6 +1,7 @@
-"""The study: the front door. It checks what users say, and hands it to the session and the loop.
+"""The study, the front door: it checks the user's arguments and calls the session and the loop.
 
-Quality is maximized everywhere below. Here the user's own sign and words come in and go out.
+Values and costs are in the user's own sign and units here. `optimizer/history.py` turns values into
+qualities that are maximized.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tradewind import checks
 from tradewind.checks import fraction, one_of, or_none, positive
+from tradewind.engine.failures import Policy
 from tradewind.engine.limits import Limits
-from tradewind.engine.loop import Loop, Policy
+from tradewind.engine.loop import Loop
 from tradewind.engine.session import Session
 from tradewind.errors import ConfigError, OutcomeError
 from tradewind.goals import Goal
@@ -101,7 +103,7 @@ class Study:
         other exception is recorded and raised. A failed trial is run again up to `max_retries`
         times. `on_error` says what a failure means: "penalize" treats it as a bad result, "ignore"
         learns nothing from it, and "raise" ends the search. If a driver dies, its trials go back to
-        the queue `lease` seconds after it was last heard of.
+        the queue `lease` seconds after it last renewed their leases.
 
         `show_progress=None` shows a bar in a terminal or a notebook, and an occasional line
         elsewhere; True shows more lines, False nothing."""
@@ -219,23 +221,32 @@ class Study:
         return self._session.add(params, outcome, train_size=self._train_size(train_size))
 
     def add_trials(self, trials: Iterable[Trial]) -> list[Trial]:
-        """Copy the finished and failed trials of another study, with everything that was learned
-        from them. Trials in any other state are left out."""
-        added = []
-        for trial in trials:
-            if not isinstance(trial, Trial):
-                raise TypeError(f"trials must be trials of a study, but got {trial!r}")
-            size = None if self.space.size_name is not None else trial.train_size
-            if trial.state is State.FAILED:
-                failed = Failed(
-                    0, trial.error or "", trial.cost, trial.penalized, trial.usage, trial.ended
-                )
-                added.append(self._session.add(trial.params, failed, train_size=size))
-            elif trial.finished:
-                outcome = self._outcome(trial.value, trial.cost, trial.folds)
-                outcome = replace(outcome, raced=trial.raced, share=trial.share)
-                added.append(self._session.add(trial.params, outcome, trial.usage, train_size=size))
-        return added
+        """Copy the finished and failed trials of another study, such as `other.trials`, with their
+        costs, folds and usage. Trials in any other state are left out. If one of the trials does
+        not fit this study, none is copied."""
+        ended = [(trial, self._result_of(trial)) for trial in trials]
+        copies = [(trial, result) for trial, result in ended if result is not None]
+        for trial, _ in copies:
+            self.space.validate(trial.params)
+        sized = self.space.size_name is not None
+        return [
+            self._session.add(
+                trial.params, result, trial.usage, train_size=None if sized else trial.train_size
+            )
+            for trial, result in copies
+        ]
+
+    def _result_of(self, trial: Trial) -> Outcome | Failed | None:
+        """How a trial of another study ended; None if it neither finished nor failed."""
+        if not isinstance(trial, Trial):
+            raise TypeError(f"trials must be trials of a study, but got {trial!r}")
+        if trial.state is State.FAILED:
+            error = trial.error or ""
+            return Failed(0, error, trial.cost, trial.penalized, trial.usage, trial.ended)
+        if not trial.finished:
+            return None
+        outcome = self._outcome(trial.value, trial.cost, trial.folds)
+        return replace(outcome, raced=trial.raced, share=trial.share)
 
     def enqueue(self, params: Mapping[str, Any], *, train_size: float | None = None) -> None:
         """Have this configuration evaluated next, by default on the whole training set (see `add`).

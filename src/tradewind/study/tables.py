@@ -16,9 +16,9 @@ import numpy as np
 from tradewind.errors import ConfigError, FormatError, SpaceError
 from tradewind.goals import Goal
 from tradewind.log.events import Created, Event
+from tradewind.log.files import read_lines, write_lines, write_text
 from tradewind.log.log import Log
 from tradewind.log.state import StudyState
-from tradewind.log.stores import read_lines, write_lines, write_text
 from tradewind.optimizer.history import History
 from tradewind.space import Space
 from tradewind.types import Trial, Usage

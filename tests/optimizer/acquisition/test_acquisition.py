@@ -11,22 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from tradewind.optimizer.acquisition.acquisition import (
-    EI,
-    MGFI,
-    PI,
-    UCB,
-    Acquisition,
-    Exponential,
-    Linear,
-    LogNormal,
-    Partials,
-    log_ei,
-    log_h,
-    log_mgfi,
-    log_pi,
-)
-from tradewind.types import Array, Normal
+from tradewind.goals import Acquisition
+from tradewind.optimizer.acquisition.ei import EI, log_ei, log_h
+from tradewind.optimizer.acquisition.mgfi import MGFI, log_mgfi
+from tradewind.optimizer.acquisition.pi import PI, log_pi
+from tradewind.optimizer.acquisition.schedules import Exponential, Linear, LogNormal
+from tradewind.optimizer.acquisition.ucb import UCB
+from tradewind.types import Array, Normal, Partials
 
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -319,7 +310,7 @@ def test_cooling_refuses_a_horizon_that_is_not_a_number_of_trials(
 
 @pytest.mark.parametrize("bad", [(0.0, -1.0), (math.nan, 1.0), (math.inf, 1.0), (0.0, math.inf)])
 def test_log_normal_refuses_what_is_not_a_distribution(bad: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="finite mean and std"):
+    with pytest.raises(ValueError, match="finite mean and a finite std"):
         LogNormal(*bad)
 
 
@@ -359,7 +350,7 @@ def test_mgfi_draws_nothing_while_it_is_alone() -> None:
 
 @pytest.mark.parametrize("call", ["__call__", "partials"])
 def test_a_schedule_must_be_fixed_before_scoring(call: str) -> None:
-    with pytest.raises(TypeError, match=r"fix it with \.at"):
+    with pytest.raises(TypeError, match=r"call at\(number"):
         getattr(MGFI(Linear()), call)(normal(0.0, 1.0), 0.0)
 
 

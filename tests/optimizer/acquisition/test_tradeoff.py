@@ -13,24 +13,14 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import logsumexp
 
-from tradewind.optimizer.acquisition.acquisition import (
-    EI,
-    MGFI,
-    PI,
-    UCB,
-    Acquisition,
-    Partials,
-    log_ei,
-)
-from tradewind.optimizer.acquisition.tradeoff import (
-    Improvement,
-    Incumbent,
-    Published,
-    per_cost,
-    sigma_moments,
-    within_cost,
-)
-from tradewind.types import Normal
+from tradewind.goals import Acquisition
+from tradewind.optimizer.acquisition.ei import EI, log_ei
+from tradewind.optimizer.acquisition.mgfi import MGFI
+from tradewind.optimizer.acquisition.pi import PI
+from tradewind.optimizer.acquisition.price import per_cost, within_cost
+from tradewind.optimizer.acquisition.tradeoff import Improvement, Published, sigma_moments
+from tradewind.optimizer.acquisition.ucb import UCB
+from tradewind.types import Incumbent, Normal, Partials
 
 Worth = Callable[[float, float, float], float]  # (mean, std, threshold) -> acquisition
 

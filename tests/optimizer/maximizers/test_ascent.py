@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from tradewind.optimizer.maximizers.ascent import ascend
+from tradewind.optimizer.maximizers.local import ascend
 from tradewind.types import Array
 
 

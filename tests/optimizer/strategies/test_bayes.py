@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tradewind as tw
 from tradewind import recipes
-from tradewind.optimizer.acquisition.acquisition import Acquisition
+from tradewind.goals import Acquisition
 from tradewind.optimizer.strategies.bayes import spread
 from tradewind.strategies import EI, MGFI, PI, UCB, Bayes, Design, GaussianProcess, LogNormal
 from tradewind.types import Origin
@@ -196,7 +196,7 @@ def test_a_running_trial_is_left_alone() -> None:
 
 def test_what_a_fit_hands_over_reaches_the_next_one() -> None:
     study = run(6)
-    history = study._driver.state()[1]
+    history = study._session.snapshot()[1]
     assert history.handover["quality"]["theta"]
 
 

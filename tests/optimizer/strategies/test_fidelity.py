@@ -10,7 +10,7 @@ import pytest
 
 import tradewind as tw
 from tradewind.errors import SpaceError
-from tradewind.optimizer.strategies.fidelity import AtFullSize, SizeColumn
+from tradewind.optimizer.surrogates.full_size import AtFullSize, SizeColumn
 from tradewind.optimizer.surrogates.gp import GaussianProcess
 from tradewind.strategies import Bayes, MultiFidelity, Output, RandomForest
 from tradewind.types import Array, Origin, State, Trial
@@ -306,7 +306,7 @@ def test_sizes_that_change_what_a_configuration_is_are_refused() -> None:
     forbidden = tw.Space({"kind": kind, "s": size}, forbid=[{"kind": "b", "s": 1.0}])
     conditional = tw.Space({"x": tw.Float(0, 1, when={"s": tw.at_least(0.5)}), "s": size})
     for space in (forbidden, conditional):
-        with pytest.raises(SpaceError, match=r"when= or forbid= names 's'"):
+        with pytest.raises(SpaceError, match=r"must not depend on the size, but one of them names 's'"):
             tw.create_study(space, strategy=MultiFidelity())
 
 

@@ -15,13 +15,24 @@ from hypothesis import strategies as st
 import tradewind as tw
 from tests.space.generate import spaces
 from tradewind import recipes
+from tradewind.engine.propose import Proposer
 from tradewind.errors import SpaceError
 from tradewind.goals import Goal
 from tradewind.log.events import Abandoned, Claimed, Event, Failed, Finished, Proposed
-from tradewind.log.state import Record
-from tradewind.optimizer.history import History, proposal_rng
+from tradewind.log.state import StudyState
+from tradewind.optimizer.history import History
+from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.strategies import EI, Bayes, Design, GaussianProcess, Output, RandomSearch, Staged
+from tradewind.strategies import (
+    EI,
+    Bayes,
+    Design,
+    GaussianProcess,
+    Output,
+    RandomSearch,
+    Staged,
+    Strategy,
+)
 from tradewind.types import Config, Origin, Outcome, Prediction, Proposal, State, Trial
 
 SPACE = tw.Space({"x": tw.Float(0, 10), "kind": tw.Categorical(["a", "b"])})
@@ -57,10 +68,10 @@ class Told:
 
 
 def history(*trials: Told, maximize: bool = True) -> History:
-    record = Record(SPACE, seed=0, maximize=maximize)
+    state = StudyState(SPACE, seed=0, maximize=maximize)
     for number, trial in enumerate(trials):
-        record.apply(trial.events(number))
-    return record.history(len(trials))
+        state.apply(trial.events(number))
+    return Proposer(state).history(len(trials))
 
 
 def small(*values: float | None, size: float = 0.3, start: int = 0) -> list[Told]:
@@ -69,7 +80,7 @@ def small(*values: float | None, size: float = 0.3, start: int = 0) -> list[Told
 
 
 @dataclass(frozen=True)
-class Inner:
+class Inner(Strategy):
     """Proposes what nobody else does, and remembers what it saw."""
 
     seen: list[History] = field(default_factory=list)
@@ -84,7 +95,8 @@ class Inner:
         self.seen.append(history)
         self.goals.append(goal)
         x = 9.0 + len(history.evaluated) / 1000
-        return Proposal({"x": x, "kind": "b"}, Origin.MODEL, {"theta": [1.0]}, 7.0, 0.123)
+        row = SPACE.encode([{"x": x, "kind": "b"}])[0]
+        return Proposal(row, Origin.MODEL, {"theta": [1.0]}, 7.0, 0.123)
 
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
         """The first, which is none of the best."""
@@ -104,11 +116,16 @@ def proposal(
     return strategy.propose(SPACE, goal, seen, rng=proposal_rng(0, len(trials)))
 
 
+def params_of(made: Proposal) -> Config:
+    return SPACE.decode(made.row[None, :])[0]
+
+
 def carried(*trials: Told, goal: Goal = QUALITY, **options: Any) -> tuple[Any, float | None] | None:
     """x and the fraction of what is carried over next; None if the inner strategy proposes."""
     made = proposal(staged(**options), *trials, goal=goal)
-    assert (made.origin is Origin.CARRIED) == (made.params["kind"] == "a")
-    return (made.params["x"], made.train_size) if made.origin is Origin.CARRIED else None
+    params = params_of(made)
+    assert (made.origin is Origin.CARRIED) == (params["kind"] == "a")
+    return (params["x"], made.train_size) if made.origin is Origin.CARRIED else None
 
 
 def stage(*trials: Told, **options: Any) -> float | None:
@@ -187,7 +204,7 @@ def test_trials_are_one_number_or_one_for_each_stage(trials: Any) -> None:
 
 def test_a_loss_is_minimized_in_every_stage() -> None:
     made = proposal(staged(), *small(0.2, 0.4, 0.1, 0.3), maximize=False)
-    assert (made.params["x"], made.origin) == (2.0, Origin.CARRIED)
+    assert (params_of(made)["x"], made.origin) == (2.0, Origin.CARRIED)
 
 
 def test_the_best_are_best_under_the_goal() -> None:
@@ -226,10 +243,10 @@ def test_what_would_cost_too_much_is_carried_over_another_time() -> None:
         rng = proposal_rng(0, 5)
         return staged().propose(SPACE, QUALITY, replace(seen, max_cost=limit), rng=rng)
 
-    assert limited(9.5, seen).params["x"] == 2.0
+    assert params_of(limited(9.5, seen))["x"] == 2.0
     assert limited(8.5, seen).origin is Origin.MODEL
     # as long as there is nothing to go by, it is better than anything drawn at random
-    assert limited(8.5, history(*first)).params["x"] == 3.0
+    assert params_of(limited(8.5, history(*first)))["x"] == 3.0
 
 
 def test_what_is_carried_over_a_stage_is_expected_to_cost_so_much_more() -> None:
@@ -237,7 +254,7 @@ def test_what_is_carried_over_a_stage_is_expected_to_cost_so_much_more() -> None
     first = [Told(float(x), x / 10, 0.1, cost=3.0) for x in range(4)]
     both_run = [Told(3.0, None, 0.3), Told(2.0, None, 0.3)]
     made = proposal(strategy, *first, *both_run)
-    assert (made.params["x"], made.train_size) == (3.0, 1.0)
+    assert (params_of(made)["x"], made.train_size) == (3.0, 1.0)
     assert made.expected_cost == pytest.approx(30.0)
 
 
@@ -473,9 +490,8 @@ def test_one_stage_is_the_inner_strategy(fraction: float, ends: list[Any]) -> No
     for goal in (QUALITY, tw.Tradeoff(alpha=0.3)):
         made = only.propose(SPACE, goal, seen, rng=proposal_rng(0, 1))
         alone = inner.propose(SPACE, goal, seen, rng=proposal_rng(0, 1))
-        assert made == Proposal(
-            alone.params, alone.origin, alone.handover, alone.expected_cost, fraction
-        )
+        np.testing.assert_array_equal(made.row, alone.row)
+        assert replace(made, row=alone.row) == replace(alone, train_size=fraction)
         assert only.settle(goal, seen) == inner.settle(goal, seen)
         if len(seen.X):
             assert only.recommend(SPACE, goal, seen) == inner.recommend(SPACE, goal, seen)
@@ -789,8 +805,8 @@ def test_the_inner_strategy_must_suit_the_space_too() -> None:
     ("options", "error", "message"),
     [
         ({"inner": Bayes}, TypeError, r"got the class: write Bayes\(\)"),
-        ({"inner": "auto"}, TypeError, "inner must be a strategy"),
-        ({"inner": Staged()}, TypeError, "without stages of its own"),
+        ({"inner": "auto"}, TypeError, r"inner must be an object such as Bayes\(\)"),
+        ({"inner": Staged()}, TypeError, "inner must be a strategy without stages"),
         ({"fractions": ()}, ValueError, r"grow within \(0, 1\], but got \(\)"),
         ({"fractions": 0.3}, ValueError, "fractions must be numbers that grow"),
         ({"fractions": "ab"}, ValueError, "fractions must be numbers that grow"),

@@ -78,7 +78,7 @@ def embedded_at_centre(X: Array) -> Array:
 def noise_of(predictor: GPPredictor) -> Array:
     """The variances on the diagonal of K beside the prior's."""
     L = np.linalg.inv(predictor.W)
-    return np.einsum("ij,ij->i", L, L) - predictor.variances.level
+    return np.einsum("ij,ij->i", L, L) - predictor.covariance.level
 
 
 @pytest.mark.parametrize("n", [1, 5, 40])
@@ -113,8 +113,8 @@ def test_the_posterior_is_that_of_gpytorch(n: int, known: float, apart: bool) ->
         likelihood = gpytorch.likelihoods.FixedNoiseGaussianLikelihood(tensor(noise_of(ours)))
         theirs = Theirs(likelihood).double()
         theirs.mean.initialize(constant=ours.constant)
-        theirs.kernel.outputscale = ours.variances.level
-        theirs.kernel.base_kernel.lengthscale = tensor(1.0 / ours.roots)
+        theirs.kernel.outputscale = ours.covariance.level
+        theirs.kernel.base_kernel.lengthscale = tensor(1.0 / ours.covariance.roots)
         theirs.eval()
         with gpytorch.settings.fast_computations(False, False, False):
             posterior = theirs(tensor(features_at))
@@ -154,7 +154,7 @@ def test_far_away_it_reverts_to_its_constant_mean_and_prior_std() -> None:
     predictor = fit(X, smooth(X))
     far = predictor.predict(np.array([[1e4, 0.5], [-1e4, 1e4]]))
     mean = predictor.scale.inverse(np.array(predictor.constant))
-    std = np.sqrt(predictor.variances.level) * predictor.scale.scale
+    std = np.sqrt(predictor.covariance.level) * predictor.scale.scale
     np.testing.assert_allclose(far.mean, mean, rtol=1e-9)
     np.testing.assert_allclose(far.std, std, rtol=1e-9)
 
@@ -348,19 +348,19 @@ def test_conditioning_is_the_posterior_of_the_data_and_the_predicted_means() -> 
     after = before.condition(pending).predict(at)
 
     def prior(A: Array, B: Array) -> Array:
-        a, b = (embedded(C, apart=False) * before.roots for C in (A, B))
+        a, b = (embedded(C, apart=False) * before.covariance.roots for C in (A, B))
         r = np.sqrt(5.0) * np.linalg.norm(a[:, None] - b[None, :], axis=2)
-        return before.variances.level * (1.0 + r + r * r / 3.0) * np.exp(-r)
+        return before.covariance.level * (1.0 + r + r * r / 3.0) * np.exp(-r)
 
     rows = np.vstack([X, pending])
     t = before.scale.forward(np.concatenate([y, before.predict(pending).mean]))
-    exactly = np.full(len(pending), 1e-6 * before.variances.level)
+    exactly = np.full(len(pending), 1e-6 * before.covariance.level)
     K = prior(rows, rows) + np.diag(np.concatenate([noise_of(before), exactly]))
     inverse, ones = np.linalg.inv(K), np.ones(len(t))
     constant = (ones @ inverse @ t) / (ones @ inverse @ ones)
     k = prior(at, rows)
     mean = constant + k @ inverse @ (t - constant)
-    variance = before.variances.level - np.einsum("ij,jk,ik->i", k, inverse, k)
+    variance = before.covariance.level - np.einsum("ij,jk,ik->i", k, inverse, k)
     np.testing.assert_allclose(after.mean, before.scale.inverse(mean), atol=1e-7)
     np.testing.assert_allclose(after.std, np.sqrt(variance) * before.scale.scale, atol=1e-6)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor
-from tradewind.optimizer.surrogates.kernels import SizeCurve
+from tradewind.optimizer.surrogates.full_size import foresee, foresee_gradient
+from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor, NoSizes
+from tradewind.optimizer.surrogates.sizes import SizeCurve
 from tradewind.space import Float, Space, TrainSize
 from tradewind.types import Array, Normal
 
@@ -42,7 +45,6 @@ def fitted(n: int = 30, model: GaussianProcess = QUALITY, seed: int = 0) -> GPPr
 def test_a_curve_falls_from_one_to_nothing_at_the_largest_size() -> None:
     for power in (0.0, 0.5, 2.0):
         curve = SizeCurve.of(SPACE.columns, power)
-        assert curve is not None
         assert curve.values[0] == 1.0
         assert curve.values[-1] == 0.0
         assert (np.diff(curve.values) < 0).all()
@@ -51,8 +53,6 @@ def test_a_curve_falls_from_one_to_nothing_at_the_largest_size() -> None:
 def test_the_curve_is_a_power_law_and_at_power_nothing_the_logarithm() -> None:
     s = np.array(FRACTIONS)
     half, log = SizeCurve.of(SPACE.columns, 0.5), SizeCurve.of(SPACE.columns, 0.0)
-    assert half is not None
-    assert log is not None
     np.testing.assert_allclose(half.values, (s**-0.5 - 1) / (0.1**-0.5 - 1))
     np.testing.assert_allclose(log.values, np.log(s) / np.log(0.1), atol=1e-15)
 
@@ -60,14 +60,15 @@ def test_the_curve_is_a_power_law_and_at_power_nothing_the_logarithm() -> None:
 def test_sizes_are_relative_to_the_largest() -> None:
     small = Space({"size": TrainSize([0.05, 0.15, 0.5])})
     curve, same = SizeCurve.of(small.columns, 0.5), SizeCurve.of(SPACE.columns, 0.5)
-    assert curve is not None
-    assert same is not None
     np.testing.assert_allclose(curve.values, same.values)
 
 
-def test_one_size_is_no_curve() -> None:
-    assert SizeCurve.of(Space({"size": TrainSize([0.5])}).columns, 0.5) is None
-    assert SizeCurve.of(Space({"x": Float(0, 1)}).columns, 0.5) is None
+@pytest.mark.parametrize("parameter", [TrainSize([0.5]), Float(0.0, 1.0)], ids=["one", "none"])
+def test_without_several_sizes_there_is_no_curve(parameter: Any) -> None:
+    columns = Space({"x": parameter}).columns
+    gp = QUALITY.fit(np.full((1, 1), 0.5), np.ones(1), columns=columns, rng=np.random.default_rng(0))
+    assert isinstance(gp.covariance.sizes, NoSizes)
+    assert len(gp.theta) == 1 + 2
 
 
 # ---- the posterior ----
@@ -111,7 +112,7 @@ def test_the_posterior_is_that_of_the_stated_covariance() -> None:
         cov(at_xy, at_cell, at_xy, np.full(40, 2))
         - k @ inverse @ cov(at_xy, np.full(40, 2), xy, cell).T
     )
-    moved = gp.foresee(at, full)
+    moved = foresee(gp, at, full)
     np.testing.assert_allclose(moved.mean, gp.predict(full).mean)
     np.testing.assert_allclose(
         moved.std / gp.scale.scale,
@@ -126,7 +127,7 @@ def test_the_gradients_are_those_of_the_predictions() -> None:
     X = rows(xy, cell)
     full = rows(xy, 2)
     _, d_mean, d_std = gp.predict_gradient(X)
-    _, e_mean, e_std = gp.foresee_gradient(X, full)
+    _, e_mean, e_std = foresee_gradient(gp, X, full)
     for j in range(2):
         move = np.zeros(3)
         move[j] = step
@@ -137,7 +138,7 @@ def test_the_gradients_are_those_of_the_predictions() -> None:
         by_mean, by_std = slope(gp.predict(X + move), gp.predict(X - move))
         np.testing.assert_allclose(d_mean[:, j], by_mean, atol=1e-5)
         np.testing.assert_allclose(d_std[:, j], by_std, atol=1e-4)
-        ahead = gp.foresee(X + move, full + move), gp.foresee(X - move, full - move)
+        ahead = foresee(gp, X + move, full + move), foresee(gp, X - move, full - move)
         by_mean, by_std = slope(*ahead)
         np.testing.assert_allclose(e_mean[:, j], by_mean, atol=1e-5)
         np.testing.assert_allclose(e_std[:, j], by_std, atol=1e-4)
@@ -147,13 +148,13 @@ def test_the_gradients_are_those_of_the_predictions() -> None:
 def test_what_is_observed_at_full_size_moves_it_by_all_that_is_unknown() -> None:
     gp = fitted()
     X = rows(sample(20, seed=5)[0], 2)
-    np.testing.assert_allclose(gp.foresee(X, X).std, gp.predict(X).std, rtol=0.05, atol=2e-4)
+    np.testing.assert_allclose(foresee(gp, X, X).std, gp.predict(X).std, rtol=0.05, atol=2e-4)
 
 
 def test_a_smaller_run_tells_less() -> None:
     gp = fitted(15)
     xy, _ = sample(50, seed=6)
-    stds = [gp.foresee(rows(xy, cell), rows(xy, 2)).std.mean() for cell in range(3)]
+    stds = [foresee(gp, rows(xy, cell), rows(xy, 2)).std.mean() for cell in range(3)]
     assert stds[0] < stds[1] < stds[2]
 
 
@@ -220,7 +221,7 @@ def test_small_runs_that_say_nothing_about_large_ones_are_found_out() -> None:
         gp = QUALITY.fit(X, y, columns=SPACE.columns, rng=np.random.default_rng(0))
         at, _ = sample(50, seed=2)
         small, full = rows(at, 0), rows(at, 2)
-        return float(np.mean(gp.foresee(small, full).std / gp.predict(full).std))
+        return float(np.mean(foresee(gp, small, full).std / gp.predict(full).std))
 
     assert correlation(faithful) > 0.7
     assert correlation(deceptive) < 0.5

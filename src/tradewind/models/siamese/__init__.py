@@ -1,4 +1,4 @@
-"""Matching questions with answers: two BiLSTMs and the cosine between what they see."""
+"""Matching questions with answers: BiLSTMs encode both, and a cosine compares them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The scikit-learn style shell: texts and settings in, encodings, orders and scores out."""
+"""The estimator: it checks texts and parameters, trains the network, and encodes, ranks and scores
+answers with it."""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tradewind.checks import flag, or_none, positive, seed_of, share, whole
-from tradewind.models.base import Model, with_sizes
-from tradewind.models.checks import word_vectors
-from tradewind.models.devices import chosen
+from tradewind.checks import flag, not_negative, or_none, positive, seed_of, share, whole
+from tradewind.models.base import Model, add_train_size
+from tradewind.models.devices import choose_device
+from tradewind.models.inputs import check_vectors
 from tradewind.models.ranking import precision_at_1, reciprocal_rank
 from tradewind.models.siamese.model import (
     VECTORS,
@@ -24,9 +25,9 @@ from tradewind.models.siamese.model import (
     cosines_of,
     encode,
     initial_weights,
-    on,
+    to_device,
 )
-from tradewind.models.siamese.pools import Pools, matched
+from tradewind.models.siamese.pools import Pools, match_texts
 from tradewind.models.siamese.training import Pairs, Settings, train
 from tradewind.models.text import PADDING, Tokens, Vocabulary, codes_of, texts_of, tokenize
 from tradewind.models.vectors import WordVectors, embedding
@@ -38,40 +39,47 @@ Reader: TypeAlias = "Callable[[Iterable[str]], Texts]"
 
 
 class SiameseBiLSTM(Model):
-    """Finds the answer to a question: a BiLSTM reads both, and the cosine between them decides.
+    """Finds the answer to a question: a BiLSTM encodes both, and the answer with the largest cosine
+    to the question wins.
 
-    A text becomes the maximum over time of the states of the BiLSTM. Training moves a question and
-    each of its correct answers together until the hardest wrong ones at hand are further away by
-    `margin`: among the other answers of the batch, and one more for each question, the hardest of
-    `negatives` drawn from all answers when the epoch began (Tan et al. 2015; W20 §4).
+    The encoding of a text is the maximum over time of the states of the BiLSTM. Training moves a
+    question and each of its correct answers together until the hardest wrong answers are further
+    away by `margin`. Wrong answers are the other answers of the batch, and one more for each
+    question: the hardest of `negatives` answers that are drawn at the beginning of the epoch
+    (Tan et al. 2015; W20 §4).
 
     Parameters
     ----------
-    vectors : pre-trained `WordVectors`; without any, vectors of `dimensions` are learned. Words
-        that training has not seen have their vector from these, or none.
-    tune_vectors : whether given vectors are trained too.
+    vectors : pre-trained `WordVectors`. They also cover words that training has not seen. Without
+        `vectors`, vectors with `dimensions` numbers are learned, and unseen words have none.
+    tune_vectors : whether to train the given vectors, too.
     hidden : units of the LSTM in each direction.
-    shared : one LSTM for questions and answers, or one for each.
-    dropout : of the word vectors.
-    regularization : of the weights of the LSTM, by their squares.
-    margin : what a correct answer should be ahead by; cosines are from -1 to 1.
-    negatives : answers drawn for each pair in each epoch; 0 leaves those in the batch.
-    hardest : how many of the wrong answers at hand count.
-    batch_size, epochs, learning_rate : of Adam, over pairs of a question and a correct answer.
+    shared : whether one LSTM encodes both questions and answers, or each has its own.
+    dropout : the dropout rate of the word vectors.
+    regularization : the factor of the L2 penalty on the weights of the LSTM.
+    margin : how much larger the cosine of a correct answer should be. Cosines are from -1 to 1.
+    negatives : wrong answers drawn for each pair in each epoch. With 0, only the answers of the
+        batch are used.
+    hardest : how many of the wrong answers of a question enter the loss.
+    batch_size, epochs, learning_rate : settings of Adam. A batch has pairs of a question and a
+        correct answer.
     patience : with a validation, training stops after so many epochs without a better score (None:
-        never), and keeps its best epoch.
-    max_length : tokens behind which a text is cut.
-    random_state, device : "auto" is the GPU where there is one. On a CPU, the same seed gives the
-        same weights to the bit.
+        never) and keeps its best epoch.
+    max_length : the number of tokens after which a text is cut.
+    random_state : the seed. On a CPU, the same seed gives the same weights to the last bit.
+    device : "auto", "cpu", "cuda" or "cuda:1", … "auto" is the GPU if there is one.
     verbose : whether to show progress.
 
     Attributes
     ----------
-    vocabulary_, vectors_, max_length_ : the words it knows, the vectors for words that it does not,
-        and where texts were cut when it learned.
+    vocabulary_ : the words of the training texts.
+    vectors_ : the given vectors, for other words.
+    max_length_ : `max_length` at the time of training.
     weights_ : all weights, as NumPy arrays.
-    losses_, validation_scores_, best_epoch_ : of every epoch, and the one kept (the first is 1).
-    fit_seconds_ : the time training took, validation included, the data being on the device.
+    losses_, validation_scores_ : the loss and the validation score of every epoch.
+    best_epoch_ : the epoch that was kept, counted from 1.
+    fit_seconds_ : the time of training, including validation. Copying the data to the device does
+        not count.
     """
 
     def __init__(
@@ -117,7 +125,8 @@ class SiameseBiLSTM(Model):
 
     @staticmethod
     def space(train_sizes: Iterable[float] | None = DEFAULT_SIZES) -> Space:
-        """What W20 searches (table 1); None leaves out the size of the training set."""
+        """The parameters that W20 searches (table 1). With `train_sizes=None`, the training size is
+        not searched."""
         parameters: dict[str, Parameter] = {
             "dropout": Float(0.0, 0.6),
             "regularization": Float(1e-8, 1e-3, log=True),
@@ -125,27 +134,29 @@ class SiameseBiLSTM(Model):
             "batch_size": Ordinal([32, 64, 128, 256, 512]),
             "epochs": Int(2, 30, log=True),
         }
-        return Space(with_sizes(parameters, train_sizes))
+        return Space(add_train_size(parameters, train_sizes))
 
-    # ---- learning ----
+    # ---- training ----
 
     def fit(
         self, questions: Any, answers: Any, *, candidates: Any = (), validation: Any = None
     ) -> Self:
-        """Learn from questions and their correct answers, a text or a list of texts for each.
+        """Train on questions and their correct answers, one text or a list of texts for each.
 
-        `candidates` are further answers, to draw wrong ones from. `validation` holds the arguments
-        of `score`, which is then computed after every epoch.
+        `candidates` are more answers, to draw wrong ones from. `validation` is a tuple with the
+        arguments of `score`, which is then computed after every epoch.
         """
         settings = self._settings()
         if self.patience is not None and validation is None:
-            raise ValueError("patience needs a validation, but there is none")
-        asked, answered, pairs = matched(questions, answers, candidates)
-        judged = None if validation is None else _judged(*_arguments(validation))
-        tokens = cache(tokenize)  # a text may be in several lists
+            raise ValueError(
+                "patience needs a validation, but got none: give fit(..., validation=...)"
+            )
+        asked, answered, pairs = match_texts(questions, answers, candidates)
+        judged = None if validation is None else _read_pools(*_check_validation(validation))
+        tokens = cache(tokenize)  # a text may occur several times
         words = Vocabulary.of(tokens(text) for text in (*asked, *answered))
         if not words:
-            raise ValueError("at least one text must have words, but there are none")
+            raise ValueError("at least one text must have words, but none has")
         if judged is not None and self.vectors is not None:
             more = Vocabulary.of(map(tokens, judged[0].texts)).words
             found = [word for word in more if word in self.vectors and word not in words.codes]
@@ -161,7 +172,7 @@ class SiameseBiLSTM(Model):
             Pairs(read(asked), read(answered), pairs),
             settings,
             rng=rng,
-            validate=None if judged is None else _validation(read, *judged),
+            validate=None if judged is None else _validation_score(read, *judged),
         )
         self.vocabulary_, self.vectors_ = words.words, self.vectors
         self.max_length_ = self.max_length
@@ -173,20 +184,18 @@ class SiameseBiLSTM(Model):
         return self
 
     def _settings(self) -> Settings:
-        """How to train, and with that a check of all parameters."""
-        word_vectors("vectors", self.vectors)
+        """The settings of the training. Checks all parameters."""
+        check_vectors("vectors", self.vectors)
         for name in ("dimensions", "hidden", "max_length"):
             whole(name, getattr(self, name), 1)
         flag("shared", self.shared)
         if self.batch_size == 1 and self.negatives == 0:
-            raise ValueError("batch_size must be at least 2 where negatives is 0, but got 1")
+            raise ValueError("batch_size must be at least 2 if negatives is 0, but got 1")
         return Settings(
             epochs=whole("epochs", self.epochs, 1),
             batch_size=whole("batch_size", self.batch_size, 1),
             learning_rate=positive("learning_rate", self.learning_rate),
-            regularization=positive("regularization", self.regularization)
-            if self.regularization != 0
-            else 0.0,
+            regularization=not_negative("regularization", self.regularization),
             dropout=share("dropout", self.dropout),
             margin=positive("margin", self.margin),
             negatives=whole("negatives", self.negatives, 0),
@@ -196,7 +205,7 @@ class SiameseBiLSTM(Model):
             verbose=flag("verbose", self.verbose),
         )
 
-    # ---- what was learned ----
+    # ---- predicting ----
 
     def encode_questions(self, questions: Any) -> Encodings:
         """The encodings of questions (n, 2 * hidden), each of length 1."""
@@ -214,10 +223,10 @@ class SiameseBiLSTM(Model):
         return cosines
 
     def rank(self, questions: Any, pools: Any, answers: Any = None) -> Any:
-        """For each question the order of its pool, best first, as positions in the pool.
+        """For each question, the positions of the answers in its pool, best first.
 
-        A pool is a list of texts, or of ids in `answers`: a mapping from ids to texts, or a list.
-        A single question with its pool gives a single order.
+        A pool is a list of texts, or of ids in `answers`, which is a mapping from ids to texts or a
+        list of texts. For a single question and its pool, the result is a single array.
         """
         if isinstance(questions, str):
             return self.rank([questions], [pools], answers)[0]
@@ -227,37 +236,39 @@ class SiameseBiLSTM(Model):
         ]
 
     def predict(self, questions: Any, pools: Any, answers: Any = None) -> Any:
-        """For each question the position of the best answer in its pool."""
+        """For each question, the position of the best answer in its pool."""
         if isinstance(questions, str):
             return self.predict([questions], [pools], answers)[0]
         return np.array([order[0] for order in self.rank(questions, pools, answers)])
 
     def score(self, questions: Any, pools: Any, correct: Any, answers: Any = None) -> float:
-        """Precision at 1: for how many questions the best of the pool is a correct answer. These
-        are given as the pools are, one or several for each question; where the pool has none of
-        them, nothing in it is right."""
-        given, relevance = _judged(questions, pools, correct, answers)
+        """Precision at 1: the share of questions whose best-ranked answer is correct.
+
+        `correct` has one or several correct answers for each question, as texts or ids like the
+        pools. If a pool has none of them, the question counts as 0."""
+        given, relevance = _read_pools(questions, pools, correct, answers)
         return precision_at_1(self._cosines(given), relevance, given.sizes)
 
     def mrr(self, questions: Any, pools: Any, correct: Any, answers: Any = None) -> float:
-        """The mean over questions of 1 / the rank of the first correct answer, or of 0."""
-        given, relevance = _judged(questions, pools, correct, answers)
+        """The mean over questions of 1/rank of the first correct answer (0 if the pool has none).
+        The arguments are those of `score`."""
+        given, relevance = _read_pools(questions, pools, correct, answers)
         return reciprocal_rank(self._cosines(given), relevance, given.sizes)
 
     def _encode(self, texts: Any, side: Side) -> Encodings:
         texts = texts_of(texts)
-        network, read = self._fitted(texts)
+        network, read = self._network_for(texts)
         if not texts:
             return np.empty((0, 2 * network.hidden), dtype=np.float32)
         encodings: Encodings = encode(network, read(texts), side).cpu().numpy()
         return encodings
 
     def _cosines(self, pools: Pools) -> NDArray[np.float32]:
-        network, read = self._fitted(pools.texts)
-        return _comparison(read, pools)(network)
+        network, read = self._network_for(pools.texts)
+        return _cosines_in_pools(read, pools)(network)
 
-    def _fitted(self, texts: Iterable[str]) -> tuple[Siamese, Reader]:
-        """The network with the vectors of the words in these texts alone, and what reads them."""
+    def _network_for(self, texts: Iterable[str]) -> tuple[Siamese, Reader]:
+        """The network with only the vectors that these texts need, and a reader for the texts."""
         check_is_fitted(self)
         tokens, device = cache(tokenize), self._device()
         words, table = self._vectors_of(map(tokens, texts))
@@ -265,7 +276,7 @@ class SiameseBiLSTM(Model):
         return network, _reader(words, tokens, self.max_length_, device)
 
     def _vectors_of(self, texts: Iterable[Tokens]) -> tuple[Vocabulary, NDArray[np.float32]]:
-        """The words of texts that have a vector, learned or given, and what turns their codes into
+        """The words of the texts that have a vector, learned or given, and the table of these
         vectors."""
         codes, words = codes_of(self.vocabulary_), Vocabulary.of(texts).words
         seen = [word for word in words if word in codes]
@@ -277,17 +288,18 @@ class SiameseBiLSTM(Model):
         return Vocabulary((*seen, *given)), table
 
     def _device(self) -> torch.device:
-        return torch.device(chosen(self.device))
+        return torch.device(choose_device(self.device))
 
 
 def _reader(
     words: Vocabulary, tokens: Callable[[str], Tokens], max_length: int, device: torch.device
 ) -> Reader:
+    """A function from texts to codes on a device."""
     return lambda texts: Texts.of([tokens(text) for text in texts], words, max_length, device)
 
 
-def _arguments(validation: Any) -> Any:
-    """What `score` takes, where people gave that."""
+def _check_validation(validation: Any) -> Any:
+    """A tuple with the arguments of `score`."""
     if not isinstance(validation, (tuple, list)) or len(validation) not in (3, 4):
         raise ValueError(
             "validation must be (questions, pools, correct) or (questions, pools, correct, answers)"
@@ -296,25 +308,25 @@ def _arguments(validation: Any) -> Any:
     return validation
 
 
-def _judged(
+def _read_pools(
     questions: Any, pools: Any, correct: Any, answers: Any = None
 ) -> tuple[Pools, NDArray[np.bool_]]:
-    """Pools, and which of their members are correct."""
+    """The pools, and whether each of their members is correct."""
     given = Pools.of(questions, pools, answers)
     return given, given.relevance(correct)
 
 
-def _validation(
+def _validation_score(
     read: Reader, pools: Pools, relevance: NDArray[np.bool_]
 ) -> Callable[[Siamese], float]:
     """`score` as a function of the network."""
-    cosines = _comparison(read, pools)
+    cosines = _cosines_in_pools(read, pools)
     return lambda network: precision_at_1(cosines(network), relevance, pools.sizes)
 
 
-def _comparison(read: Reader, pools: Pools) -> Callable[[Siamese], NDArray[np.float32]]:
-    """The cosines of pools with their questions as a function of the network. A text is read and
-    encoded once, however many pools it is in."""
+def _cosines_in_pools(read: Reader, pools: Pools) -> Callable[[Siamese], NDArray[np.float32]]:
+    """The cosines of the members of pools with their questions, as a function of the network. A
+    text is read and encoded only once, even if it is in many pools."""
     used, columns = pools.used
     questions, answers = read(pools.questions), read(used)
 
@@ -324,8 +336,8 @@ def _comparison(read: Reader, pools: Pools) -> Callable[[Siamese], NDArray[np.fl
             cosines_of(
                 encode(network, questions, "question"),
                 encode(network, answers, "answer"),
-                on(pools.rows, device),
-                on(columns, device),
+                to_device(pools.rows, device),
+                to_device(columns, device),
             )
             .cpu()
             .numpy()

@@ -22,16 +22,17 @@ Weights: TypeAlias = dict[str, NDArray[np.float32]]
 Side: TypeAlias = Literal["question", "answer"]
 
 VECTORS = "vectors"
-_GATES = 4  # of an LSTM: input, forget, cell, output, in PyTorch's order
+_GATES = 4  # of an LSTM, in PyTorch's order: input, forget, cell, output
 _FORGET = 1
-_CHUNK = 1024  # texts encoded at once, and
-_PAIRS = 2**16  # pairs of encodings multiplied at once, where no gradient is needed
+# without gradients:
+_CHUNK = 1024  # texts encoded at once
+_PAIRS = 2**16  # pairs of encodings multiplied at once
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts as codes on a device. How many tokens each has stays on the host, so that the width of
-    a batch is known without waiting for the device."""
+    """Texts as codes on a device. Their lengths stay on the host, so that the width of a batch is
+    known without waiting for the device."""
 
     codes: Tensor  # (n, T)
     lengths: NDArray[np.int64]  # (n,)
@@ -40,33 +41,33 @@ class Texts:
     def of(
         tokens: Sequence[Tokens], words: Vocabulary, max_length: int, device: torch.device
     ) -> Texts:
-        """Tokenized texts, cut behind `max_length`. One without tokens is read as an unknown word,
-        so that every text has an encoding."""
+        """Tokenized texts, cut after `max_length` tokens. A text without tokens is read as one
+        unknown word, so that every text has an encoding."""
         lengths = np.array([max(1, min(len(text), max_length)) for text in tokens])
-        return Texts(on(words.encode(tokens, lengths.max()), device), lengths)
+        return Texts(to_device(words.encode(tokens, lengths.max()), device), lengths)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def batch(self, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-        """The codes (n, T) and the mask (n, T) of some texts, no wider than the longest."""
+        """The codes (n, T) and the mask (n, T) of some texts. T is the length of the longest."""
         device = self.codes.device
         lengths = self.lengths[rows]
         width = int(lengths.max())
-        codes = self.codes[:, :width].index_select(0, on(rows, device))
-        return codes, torch.arange(width, device=device) < on(lengths, device)[:, None]
+        codes = self.codes[:, :width].index_select(0, to_device(rows, device))
+        return codes, torch.arange(width, device=device) < to_device(lengths, device)[:, None]
 
 
-def on(array: NDArray[Any], device: torch.device) -> Tensor:
+def to_device(array: NDArray[Any], device: torch.device) -> Tensor:
     return torch.from_numpy(array).to(device)
 
 
 def initial_weights(
     vectors: NDArray[np.float32], hidden: int, *, shared: bool, rng: np.random.Generator
 ) -> Weights:
-    """Weights to begin with: orthogonal between hidden units, and a forget gate that is open. Two
-    encoders begin alike: had they nothing in common, cosines would mean nothing at first, and the
-    hardest wrong answers would teach nothing."""
+    """Initial weights: orthogonal between hidden units, and an open forget gate. Two encoders begin
+    with equal weights. Otherwise cosines would be meaningless at first, and nothing could be
+    learned from the hardest wrong answers."""
     weights: Weights = {VECTORS: np.asarray(vectors, dtype=np.float32)}
     inputs = vectors.shape[1]
     for direction in ("", "_reverse"):
@@ -74,7 +75,7 @@ def initial_weights(
         W = rng.uniform(-limit, limit, (_GATES, hidden, inputs + 1))
         W[:, :, -1] = 0.0
         W[_FORGET, :, -1] = 1.0
-        with threadpool_limits(1):  # where cores are busy, several take seconds
+        with threadpool_limits(1):  # on busy cores, several threads take seconds
             U = np.linalg.qr(rng.standard_normal((_GATES, hidden, hidden)))[0]
         for name, w in (("ih", W), ("hh", U)):
             for encoder in range(1 if shared else 2):
@@ -84,7 +85,7 @@ def initial_weights(
 
 
 class Siamese(nn.Module):
-    """One BiLSTM that reads questions and answers, or one for each, over the same word vectors."""
+    """One BiLSTM for questions and answers, or one for each, over the same word vectors."""
 
     def __init__(self, weights: Mapping[str, NDArray[np.float32]], device: torch.device) -> None:
         super().__init__()
@@ -92,20 +93,20 @@ class Siamese(nn.Module):
         self.hidden = hidden = weights["encoders.0.weight_hh_l0"].shape[1]
         count = sum(name.endswith("weight_ih_l0") for name in weights)
         self.vectors = nn.Parameter(torch.empty(weights[VECTORS].shape))
-        # Biases are the weights of an input that is 1 on words and 0 on padding. So padding leaves
-        # a state of zeros as it is, and the backward direction begins at the last word of a text
-        # as if nothing stood behind it, in one call for texts of all lengths.
+        # A bias is the weight of an extra input that is 1 on words and 0 on padding. Padding thus
+        # leaves a zero state unchanged, so the backward direction starts at the last word of each
+        # text, and texts of different lengths can be encoded in one call.
         self.encoders = nn.ModuleList(
             nn.LSTM(inputs, hidden, batch_first=True, bidirectional=True, bias=False, device="meta")
             for _ in range(count)
         )
-        self.to_empty(device=device)  # on "meta", nothing was drawn from the global generator
+        self.to_empty(device=device)  # "meta" draws nothing from the global generator
         self.load_state_dict({name: torch.tensor(w) for name, w in weights.items()})
 
     def forward(
         self, codes: Tensor, mask: Tensor, side: Side, dropout: Dropout | None = None
     ) -> Tensor:
-        """The encodings (n, 2H) of texts, each of length 1."""
+        """The encodings (n, 2H) of texts, each with norm 1."""
         words = functional.embedding(codes, self.vectors, padding_idx=PADDING)
         if dropout:
             words = dropout(words)
@@ -120,7 +121,7 @@ class Siamese(nn.Module):
 
 @dataclass(frozen=True)
 class Dropout:
-    """Drops numbers at a rate, by a generator of its own rather than PyTorch's global one."""
+    """Dropout with its own generator instead of PyTorch's global one."""
 
     rate: float
     generator: torch.Generator
@@ -136,8 +137,8 @@ def ranking_loss(cosines: Tensor, correct: Tensor, margin: float, hardest: int =
     """The mean of max(0, margin - cos(q, a+) + cos(q, a-)) over questions q and the `hardest`
     wrong answers a- of each.
 
-    `cosines` (n, m) compare n questions with m >= n answers, of which the i-th is a correct one of
-    question i; `correct` (n, m) says which others are correct too, and never taken for wrong.
+    `cosines` (n, m) compare n questions with m >= n answers. Answer i is a correct answer of
+    question i. `correct` (n, m) marks all correct answers, which never count as wrong.
     """
     wrong = cosines.masked_fill(correct, -torch.inf)
     nearest = wrong.topk(min(hardest, wrong.shape[1]), dim=1).values
@@ -146,17 +147,17 @@ def ranking_loss(cosines: Tensor, correct: Tensor, margin: float, hardest: int =
 
 @torch.no_grad()
 def encode(network: Siamese, texts: Texts, side: Side) -> Tensor:
-    """The encodings (n, 2H) of all texts, in chunks of about the same length."""
+    """The encodings (n, 2H) of all texts, computed in chunks of texts of similar length."""
     order = np.argsort(texts.lengths, kind="stable")
     parts = [
         network(*texts.batch(order[i : i + _CHUNK]), side) for i in range(0, len(order), _CHUNK)
     ]
-    return torch.cat(parts)[on(np.argsort(order), network.vectors.device)]
+    return torch.cat(parts)[to_device(np.argsort(order), network.vectors.device)]
 
 
 @torch.no_grad()
 def cosines_of(questions: Tensor, answers: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """The cosine of questions[rows[i]] and answers[columns[i]], both encoded, for all i."""
+    """The cosines of the encodings questions[rows[i]] and answers[columns[i]], for all i."""
     parts = [
         (questions[rows[i : i + _PAIRS]] * answers[columns[i : i + _PAIRS]]).sum(dim=1)
         for i in range(0, len(rows), _PAIRS)

@@ -1,4 +1,5 @@
-"""Training: pairs in random order, each against the hardest wrong answers at hand."""
+"""Training: pairs of a question and a correct answer in random order, each compared with the
+hardest wrong answers."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tradewind.models.devices import clock, epochs
+from tradewind.models.devices import clock, count_epochs
 from tradewind.models.siamese.model import (
     Dropout,
     Siamese,
@@ -19,8 +20,8 @@ from tradewind.models.siamese.model import (
     Weights,
     cosines_of,
     encode,
-    on,
     ranking_loss,
+    to_device,
 )
 
 Rows = NDArray[np.int64]
@@ -28,7 +29,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train; the parameters of the estimator that the loop needs."""
+    """How to train: the parameters of the estimator that the loop needs."""
 
     epochs: int
     batch_size: int
@@ -45,14 +46,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Questions, all answers that may be drawn as wrong ones, and which belong together."""
+    """Questions, answers (correct ones and others to draw wrong ones from), and which belong
+    together."""
 
     questions: Texts
     answers: Texts
-    pairs: Rows  # (p, 2): a question and a correct answer, sorted, none twice
+    pairs: Rows  # (p, 2): a question and a correct answer, sorted and distinct
 
     def correct(self, questions: Tensor, answers: Tensor) -> Tensor:
-        """Whether answers are correct, for arrays of numbers that broadcast together."""
+        """Whether answers are correct, for arrays of text numbers that broadcast together."""
         wanted = questions * len(self.answers) + answers
         known = self._keys
         return known[torch.searchsorted(known, wanted).clamp(max=len(known) - 1)] == wanted
@@ -60,13 +62,13 @@ class Pairs:
     @cached_property
     def _keys(self) -> Tensor:
         keys = self.pairs[:, 0] * len(self.answers) + self.pairs[:, 1]
-        return on(keys, self.answers.codes.device)
+        return to_device(keys, self.answers.codes.device)
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What came of it. `scores` are of the validation, if there was one; `best` is the epoch,
-    from 1, that the weights are of."""
+    """The result of training. `scores` has the validation scores, if there was a validation. `best`
+    is the epoch of the weights, counted from 1."""
 
     weights: Weights
     losses: list[float]
@@ -83,7 +85,7 @@ def train(
     rng: np.random.Generator,
     validate: Callable[[Siamese], float] | None = None,
 ) -> Trained:
-    """Train from these weights on, and keep the last epoch, or the best that `validate` saw."""
+    """Train from these weights. Keep the last epoch or, with `validate`, the best one."""
     device = data.answers.codes.device
     network = Siamese(weights, device)
     generator = torch.Generator(device).manual_seed(int(rng.integers(2**63)))
@@ -91,11 +93,11 @@ def train(
     losses: list[float] = []
     scores: list[float] = []
     best = 0
-    network(*data.questions.batch(np.arange(1)), "question")  # a device's first call is slow
+    network(*data.questions.batch(np.arange(1)), "question")  # the first call on a device is slow
     begin = clock(str(device))
-    for epoch in epochs(settings.epochs, settings.verbose):
+    for epoch in count_epochs(settings.epochs, settings.verbose):
         losses.append(_epoch(network, data, settings, optimizer, rng, generator))
-        # a loss is taken before the step that may break the weights
+        # the loss is computed before the step, so the weights must be checked, too
         if not np.isfinite(losses[-1]) or not all(w.isfinite().all() for w in network.parameters()):
             raise ValueError(
                 f"training diverged in epoch {epoch}: learning_rate must be smaller, "
@@ -116,12 +118,12 @@ def train(
 
 
 def hard_negatives(network: Siamese, data: Pairs, count: int, generator: torch.Generator) -> Rows:
-    """For every pair a wrong answer (p,): of `count` drawn from all, the nearest to its question.
+    """A wrong answer for every pair (p,): of `count` random answers, the nearest to the question.
 
-    Where all that were drawn are correct, one of them: the loss leaves it out.
+    If all of them are correct, it is one of these, and the loss ignores it.
     """
     device = network.vectors.device
-    questions = on(data.pairs[:, :1], device)
+    questions = to_device(data.pairs[:, :1], device)
     drawn = torch.randint(
         len(data.answers), (len(data.pairs), count), generator=generator, device=device
     )
@@ -143,12 +145,12 @@ def _epoch(
     rng: np.random.Generator,
     generator: torch.Generator,
 ) -> float:
-    """All pairs once; the mean loss."""
+    """Train on all pairs once. Returns the mean loss."""
     dropout = Dropout(settings.dropout, generator)
     order = rng.permutation(len(data.pairs))
     questions, answers = data.pairs[order].T
-    # As hard as they were at the beginning of the epoch: encoding what was drawn for each batch
-    # anew would cost more than training on it.
+    # The hardest as of the beginning of the epoch: encoding the drawn answers again for each batch
+    # would take longer than training on it.
     wrong = answers[:0]
     if settings.negatives:
         wrong = hard_negatives(network, data, settings.negatives, generator)[order]
@@ -175,12 +177,12 @@ def _loss(
     device = network.vectors.device
     q = network(*data.questions.batch(questions), "question", dropout)
     a = network(*data.answers.batch(answers), "answer", dropout)
-    correct = data.correct(on(questions, device)[:, None], on(answers, device))
+    correct = data.correct(to_device(questions, device)[:, None], to_device(answers, device))
     return ranking_loss(q @ a.T, correct, settings.margin, settings.hardest)
 
 
 def _optimizer(network: Siamese, settings: Settings) -> torch.optim.Optimizer:
-    """Adam. L2 is on the LSTMs only: it would wear away the vectors of rare words."""
+    """Adam. The L2 penalty applies to the LSTMs only; it would shrink the vectors of rare words."""
     groups = [
         {"params": list(network.encoders.parameters()), "weight_decay": settings.regularization}
     ]

@@ -1,4 +1,4 @@
-"""A convolutional network for texts: Kim (2014), as Hader made it configurable."""
+"""A convolutional network for texts: Kim (2014), with the parameters of Hader's thesis."""
 
 from tradewind.models.textcnn.estimator import TextCNN
 

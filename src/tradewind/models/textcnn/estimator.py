@@ -1,4 +1,4 @@
-"""TextCNN as scikit-learn sees it: texts and labels in, a classifier out."""
+"""The estimator: it checks texts and labels, trains one network for each fold, and predicts."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from tradewind.checks import one_of
-from tradewind.data.subsets import subset
 from tradewind.errors import warn
 from tradewind.models.base import TextClassifier
-from tradewind.models.checks import labelled, rows_of
-from tradewind.models.devices import chosen, tensor_cores
+from tradewind.models.devices import choose_device, tensor_cores
+from tradewind.models.inputs import fold_rows, texts_and_labels
 from tradewind.models.text import PADDING, Tokens, Vocabulary, codes_of, texts_of, tokenize
 from tradewind.models.textcnn.model import Channels, Layout, Network, Texts
-from tradewind.models.textcnn.settings import network_of, plan_of
-from tradewind.models.textcnn.space import natural, published
-from tradewind.models.textcnn.training import Array, Fold, Plan, Trained, train
+from tradewind.models.textcnn.settings import make_network, make_settings
+from tradewind.models.textcnn.space import published_space, read_filters
+from tradewind.models.textcnn.training import Array, NetworkData, Settings, Trained, train
+from tradewind.models.textcnn.validation import split_rows
 from tradewind.models.vectors import WordVectors, embedding
 from tradewind.space import Space
 from tradewind.types import Indices
@@ -35,34 +35,45 @@ class TextCNN(TextClassifier):
 
     Parameters
     ----------
-    vectors : pre-trained `WordVectors`; without any, vectors of `dimensions` are drawn at random.
-    channels : "static" vectors stay as they are, "nonstatic" ones are tuned, "multichannel" has
-        both side by side, and each filter a part for each.
-    filter_sizes, filters : how many words each kind of filter spans, and how many of it there are
-        (one number for all, or one for each).
-    activation, bias : of the filters; "elu", "relu", "tanh", "sigmoid" or "selu".
-    d0, d1, d2 : dropout of the word vectors, of what the filters found, of the hidden layer.
-    hidden : neurons of the hidden layer (relu); 0 leaves it out, and d2 with it.
+    vectors : pre-trained `WordVectors`. Without them, random vectors with `dimensions` numbers are
+        used.
+    channels : "static" keeps the vectors as they are, "nonstatic" trains them. "multichannel" has
+        both side by side, and each filter reads both.
+    filter_sizes : how many words the filters of each kind span.
+    filters : how many filters of each kind there are: one number for all kinds, or one for each.
+    activation, bias : the activation of the filters ("elu", "relu", "tanh", "sigmoid" or "selu"),
+        and whether they have a bias.
+    d0, d1, d2 : the dropout rates of the word vectors, of the outputs of the filters, and of the
+        hidden layer.
+    hidden : the number of neurons of the hidden layer (relu). With 0, there is no hidden layer, and
+        d2 has no effect.
     l2_max : the largest norm of the weights into a neuron of the hidden or output layer, or None.
-    balance : weight classes inversely to how frequent they are.
+    balance : weight classes inversely to their frequency.
     optimizer, learning_rate : "adadelta" (rate 1.0 and decay 0.95 as in Kim's code, epsilon 1e-7)
-        or "adam" (rate 0.001); a rate of None is the one given here.
+        or "adam" (rate 0.001). A `learning_rate` of None means the rate in parentheses.
     batch_size, max_epochs, patience : training stops when the loss on the validation texts has not
         improved for `patience` epochs (None: never), and keeps its best epoch.
-    validation_fraction : how much of the training texts to stop on, stratified; 0 trains on all of
-        them for `max_epochs`. `fit(X, y, validation=(X_valid, y_valid))` stops on other texts.
-    unknown, window : words without vectors are drawn at "random", with the variance of the given
-        vectors, or trained on the training texts by "word2vec" with this context window.
-    random_state, device, verbose : "auto" is the GPU where there is one; whether to show progress.
+    validation_fraction : the share of the training texts to hold out for early stopping,
+        stratified. With 0, training uses all texts and runs for `max_epochs`. To stop on other
+        texts, call `fit(X, y, validation=(X_valid, y_valid))`.
+    unknown, window : what to do with words without a vector. "random" draws vectors with the
+        variance of the given ones; "word2vec" trains them on the training texts with this context
+        window.
+    random_state : the seed.
+    device : "auto", "cpu", "cuda" or "cuda:1", … "auto" is the GPU if there is one.
+    verbose : whether to show progress.
 
     Attributes
     ----------
-    classes_, vocabulary_, vectors_ : what it has seen, and the vectors for words it has not seen.
-    network_, weights_ : its shape, and all weights as NumPy arrays; the word vectors are "static"
-        and "learned".
-    history_, best_epoch_ : loss, validation loss and accuracy of every epoch, and the one kept.
-    fit_seconds_ : the time training took, the data being on the device; of folds trained at once,
-        the share of one.
+    classes_ : the labels.
+    vocabulary_ : the words of the training texts.
+    vectors_ : the given vectors, for other words.
+    network_ : the shape of the network.
+    weights_ : all weights, as NumPy arrays. The word vectors are "static" and "learned".
+    history_ : the loss, the validation loss and the validation accuracy of every epoch.
+    best_epoch_ : the epoch that was kept, counted from 1.
+    fit_seconds_ : the time of training. Copying the data to the device does not count. If folds
+        were trained together, each gets an equal share.
     """
 
     def __init__(
@@ -122,36 +133,40 @@ class TextCNN(TextClassifier):
 
     @staticmethod
     def space(s: int | None = None, *, train_sizes: Iterable[float] | None = None) -> Space:
-        """Hader's search space (table 1): `TextCNN().set_params(**config)` takes its parameters.
+        """Hader's search space (table 1). `TextCNN().set_params(**config)` takes its parameters.
 
-        `s` is how many filter sizes there are: searched from 1 to 10, or fixed as in the first
-        experiments (3). Sizes and numbers beyond `s` are inactive, and so is d2 without a hidden
-        layer. `train_sizes` adds the fraction of the training texts.
+        `s` is the number of filter sizes. By default it is searched from 1 to 10; the first
+        experiments of the thesis fixed it at 3. Filter sizes and counts beyond `s` are inactive,
+        and so is d2 without a hidden layer. `train_sizes` adds the training size.
         """
-        return published(s, train_sizes)
+        return published_space(s, train_sizes)
 
     def set_params(self, **params: Any) -> Self:
-        """As in scikit-learn; s, k0, k1, … and f0, f1, … set `filter_sizes` and `filters`."""
-        super().set_params(**natural(params))
+        """As in scikit-learn. The parameters s, k0, k1, … and f0, f1, … of the published space set
+        `filter_sizes` and `filters`."""
+        super().set_params(**read_filters(params))
         return self
 
-    # ---- learning ----
+    # ---- training ----
 
     def fit(self, X: Any, y: Any, *, validation: tuple[Any, Any] | None = None) -> Self:
-        """Learn from texts and their labels, stopping on `validation` texts where these are given,
-        else on a part of the others."""
-        texts, labels = labelled(X, y)
+        """Train on texts and their labels. Training stops early on the `validation` texts or,
+        without these, on a part of the training texts."""
+        texts, labels = texts_and_labels(X, y)
         rows = np.arange(len(texts))
         if validation is None:
-            self._learn([self], texts, labels, [(rows, None)])
+            self._fit_models([self], texts, labels, [(rows, None)])
         else:
             if not isinstance(validation, (tuple, list)) or len(validation) != 2:
                 raise ValueError(f"validation must be (texts, labels), but got {validation!r:.60}")
-            more, theirs = labelled(*validation)
-            if (theirs.dtype.kind == "U") != (labels.dtype.kind == "U"):
-                raise ValueError("labels must be strings in both training and validation, or none")
-            labels = np.concatenate([labels, theirs])
-            self._learn([self], texts + more, labels, [(rows, len(rows) + np.arange(len(more)))])
+            valid_texts, valid_labels = texts_and_labels(*validation)
+            if (valid_labels.dtype.kind == "U") != (labels.dtype.kind == "U"):
+                raise ValueError(
+                    "labels must be strings in both training and validation, or in neither"
+                )
+            labels = np.concatenate([labels, valid_labels])
+            valid_rows = len(rows) + np.arange(len(valid_texts))
+            self._fit_models([self], texts + valid_texts, labels, [(rows, valid_rows)])
         return self
 
     def fit_folds(
@@ -162,82 +177,89 @@ class TextCNN(TextClassifier):
         *,
         validation: Literal["train", "test"] = "train",
     ) -> list[Self]:
-        """A fitted classifier for each fold, all of them trained at once. They are what `fit` would
-        have given one by one, on a GPU in little more than the time of one.
+        """A fitted classifier for each fold, all trained together. The classifiers are the same as
+        from `fit`, one by one; on a GPU, all of them take little longer than one.
 
-        `folds` are pairs of training and test rows, as splitters of scikit-learn give them. The
-        test rows are left alone, unless `validation="test"`: then each fold stops on its own, which
-        flatters it, but is what the thesis did.
+        `folds` are pairs of training rows and test rows, as from a splitter of scikit-learn. The
+        test rows are not used, unless `validation="test"`: then each fold stops early on its own
+        test rows. That makes its score look too good, but it is what the thesis did.
         """
         one_of("validation", validation, ("train", "test"))
-        texts, labels = labelled(X, y)
+        texts, labels = texts_and_labels(X, y)
         pairs: list[tuple[Indices, Indices | None]] = []
         for pair in folds if isinstance(folds, Iterable) else [folds]:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                raise ValueError(f"folds must be (training rows, test rows), but got {pair!r:.60}")
+                raise ValueError(
+                    f"folds must be pairs (training rows, test rows), but got {pair!r:.60}"
+                )
             train_rows, test_rows = pair
-            stop_on = rows_of(test_rows, len(texts)) if validation == "test" else None
-            pairs.append((rows_of(train_rows, len(texts)), stop_on))
+            valid = fold_rows(test_rows, len(texts)) if validation == "test" else None
+            pairs.append((fold_rows(train_rows, len(texts)), valid))
         if not pairs:
             raise ValueError("at least one fold is needed, but got none")
         models = [clone(self) for _ in pairs]
-        self._learn(models, texts, labels, pairs)
+        self._fit_models(models, texts, labels, pairs)
         return models
 
-    def _learn(
+    def _fit_models(
         self,
         models: Sequence[TextCNN],
         texts: Sequence[str],
         labels: NDArray[Any],
         pairs: Sequence[tuple[Indices, Indices | None]],
     ) -> None:
-        """Fit each model to its rows, and stop it on others: on a part of its own where that is
-        None. What can be stacked learns together: folds of as many batches and the same classes."""
-        plan = self._plan()
+        """Fit each model to its training rows, with early stopping on its validation rows (None: a
+        part of the training rows). Folds with the same classes and the same number of batches can
+        be stacked and trained together."""
+        settings = self._settings()
         tokens = [tokenize(text) for text in texts]
         words = Vocabulary.of(tokens)
-        corpus = Texts.of(tokens, words, network_of(self, 2).blanks)
-        shared = self._table(words.words, plan.seed) if self.unknown == "random" else None
-        stacks: dict[tuple[Any, ...], list[tuple[TextCNN, Indices, Fold]]] = {}
-        for model, (rows, stop_on) in zip(models, pairs, strict=True):
+        corpus = Texts.of(tokens, words, make_network(self, 2).blanks)
+        shared = self._table(words.words, settings.seed) if self.unknown == "random" else None
+        stacks: dict[tuple[Any, ...], list[tuple[TextCNN, Indices, NetworkData]]] = {}
+        for model, (rows, valid) in zip(models, pairs, strict=True):
             classes = np.unique(labels[rows])
             table = shared
             if table is None:
-                table = self._table(words.words, plan.seed, [tokens[row] for row in rows])
-            learn, stop = self._split(labels, rows, stop_on, plan.seed)
-            fold = Fold(learn, stop, self._class_weights(labels[learn]), table)
-            key = (-(-len(learn) // plan.batch_size), bool(len(stop)), *classes.tolist())
-            stacks.setdefault(key, []).append((model, rows, fold))
-        for (_, _, *of_all), members in stacks.items():
-            classes = np.array(of_all, dtype=labels.dtype)
+                table = self._table(words.words, settings.seed, [tokens[row] for row in rows])
+            train_rows, valid_rows = split_rows(
+                labels, rows, valid, fraction=self.validation_fraction, seed=settings.seed
+            )
+            weights = self._class_weights(labels[train_rows])
+            data = NetworkData(train_rows, valid_rows, weights, table)
+            n_batches = -(-len(train_rows) // settings.batch_size)
+            key = (n_batches, bool(len(valid_rows)), *classes.tolist())
+            stacks.setdefault(key, []).append((model, rows, data))
+        for (_, _, *shared_classes), members in stacks.items():
+            classes = np.array(shared_classes, dtype=labels.dtype)
             numbers = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-            network = network_of(self, len(classes))
+            network = make_network(self, len(classes))
             trained: list[Trained] = []
             seconds = 0.0
-            for stack in self._stacks([fold for _, _, fold in members], plan.device):
-                some, took = train(network, plan, corpus, numbers, stack)
-                trained, seconds = trained + some, seconds + took
-            for (model, rows, fold), one in zip(members, trained, strict=True):
+            for stack in self._stacks([data for _, _, data in members], settings.device):
+                part, part_seconds = train(network, settings, corpus, numbers, stack)
+                trained, seconds = trained + part, seconds + part_seconds
+            for (model, rows, data), result in zip(members, trained, strict=True):
                 seen = corpus.words(rows)
-                model.classes_, model.seed_ = classes, plan.seed
+                model.classes_, model.seed_ = classes, settings.seed
                 model.vocabulary_ = tuple(words.words[code - 1] for code in seen[1:])
                 model.network_, model.vectors_ = asdict(network), self.vectors
                 model.fit_seconds_ = seconds / len(members)
-                model._take(one, seen, fold.table)
-                model._check([tokens[row] for row in fold.train[: plan.batch_size]])
+                model._set_weights(result, seen, data.table)
+                model._check_finite([tokens[row] for row in data.train[: settings.batch_size]])
 
-    def _stacks(self, folds: list[Fold], device: str) -> list[list[Fold]]:
-        """What to train together: on a GPU all that can be, on a CPU each fold alone, which is
-        quicker there, since less memory is better cached."""
-        return [[fold] for fold in folds] if torch.device(device).type == "cpu" else [folds]
+    def _stacks(self, folds: list[NetworkData], device: str) -> list[list[NetworkData]]:
+        """The folds to train together: all of them on a GPU. On a CPU each fold trains alone, which
+        is faster there because less memory fits the cache better."""
+        return [[data] for data in folds] if torch.device(device).type == "cpu" else [folds]
 
-    def _plan(self) -> Plan:
-        return plan_of(self)
+    def _settings(self) -> Settings:
+        return make_settings(self)
 
     def _table(
         self, words: Sequence[str], seed: int, texts: Sequence[Tokens] | None = None
     ) -> Array:
-        """The vectors of words; those without one are trained on `texts`, if there are any."""
+        """The vectors of words. With `texts`, words without a vector are trained on these."""
         return embedding(
             words,
             self.vectors,
@@ -248,38 +270,13 @@ class TextCNN(TextClassifier):
             seed=seed,
         )
 
-    def _split(
-        self, labels: NDArray[Any], rows: Indices, stop_on: Indices | None, seed: int
-    ) -> tuple[Indices, Indices]:
-        """The rows to learn from, and those to stop on."""
-        classes = np.unique(labels[rows])
-        if len(classes) < 2:
-            raise ValueError(f"labels must be of two classes at least, but are all of {classes}")
-        if stop_on is None:
-            kept = subset(labels[rows], 1 - self.validation_fraction, seed=seed, kind="classes")
-            if self.validation_fraction and len(kept) == len(rows):
-                warn(
-                    f"validation_fraction={self.validation_fraction} of {len(rows)} texts of "
-                    f"{len(classes)} classes is none: training does not stop early, and keeps its "
-                    "last epoch, as with 0"
-                )
-            return rows[kept], np.delete(rows, kept)
-        if not len(stop_on):
-            raise ValueError("validation needs at least one text, but has none")
-        foreign = labels[stop_on][~np.isin(labels[stop_on], classes)]
-        if len(foreign):
-            raise ValueError(
-                f"validation has the label {str(foreign[0])!r}, which training has not"
-            )
-        return rows, stop_on
-
     def _class_weights(self, labels: NDArray[Any]) -> Array:
         _, counts = np.unique(labels, return_counts=True)
         even = np.ones(len(counts), dtype=np.float32)
         return (len(labels) / len(counts) / counts).astype(np.float32) if self.balance else even
 
-    def _take(self, trained: Trained, known: NDArray[np.int32], table: Array) -> None:
-        """Keep what training gave. Of all words, those of the training texts are `known`."""
+    def _set_weights(self, trained: Trained, known: NDArray[np.int32], table: Array) -> None:
+        """Set the fitted attributes. `known` are the codes of the words in the training texts."""
         self.weights_ = trained.weights
         if self.channels != "nonstatic":
             self.weights_["static"] = table[known]
@@ -289,14 +286,14 @@ class TextCNN(TextClassifier):
         self.history_ = [asdict(epoch) for epoch in trained.history]
         self.n_iter_ = len(trained.history)
 
-    def _check(self, tokens: Sequence[Tokens]) -> None:
-        """Warn where training led nowhere. A loss is taken before the step that may break the
-        weights, and these may be numbers that are too large: so look at what some texts give."""
+    def _check_finite(self, tokens: Sequence[Tokens]) -> None:
+        """Warn if training diverged. The loss is computed before the step, and weights can be
+        finite but too large, so the outputs for some texts are checked, too."""
         best = self.history_[self.best_epoch_ - 1]
         losses = np.array([best["loss"], best["valid_loss"] or 0.0])
         for numbers in (losses, *self.weights_.values(), self._outputs(tokens).numpy()):
             if not np.isfinite(numbers).all():
-                message = "weights or losses are not finite numbers: try a smaller learning_rate"
+                message = "weights, losses or outputs are not finite: try a smaller learning_rate"
                 warn(message, ConvergenceWarning)
                 break
 
@@ -312,13 +309,14 @@ class TextCNN(TextClassifier):
         return torch.cat([1 - second, second], dim=1).numpy()
 
     def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each text."""
         best = self.predict_proba(X).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[best]
         return labels
 
     def _outputs(self, tokens: Sequence[Tokens]) -> Tensor:
-        """What the network gives for texts, in double precision."""
-        network, device = Network(**self.network_), chosen(self.device)
+        """The outputs of the network for texts, in double precision."""
+        network, device = Network(**self.network_), choose_device(self.device)
         vocabulary = Vocabulary.of(tokens)
         lengths = np.array([len(text) + network.blanks for text in tokens], dtype=np.intp)
         tables = [torch.from_numpy(t).to(device) for t in self._vectors_of(vocabulary.words)]
@@ -334,11 +332,11 @@ class TextCNN(TextClassifier):
         return torch.cat(outputs).double()
 
     def _vectors_of(self, words: Sequence[str]) -> list[Array]:
-        """The vectors of words in each channel. One that training has not seen has its given
-        vector, or a random one, as it would have had there."""
+        """The vectors of words in each channel. A word that training has not seen has its given
+        vector, or the random one that it would have had in training."""
         codes = codes_of(self.vocabulary_)
         at = np.array([codes.get(word, PADDING) for word in words], dtype=np.intp)
-        seen = np.concatenate([[True], at > PADDING])  # padding is
+        seen = np.concatenate([[True], at > PADDING])  # padding counts as seen
         new = [word for word, code in zip(words, at, strict=True) if not code]
         dimensions = self.network_["dimensions"]
         given = embedding(new, self.vectors_, dimensions=dimensions, seed=self.seed_)

@@ -1,21 +1,23 @@
 """The network of TextCNN, for any number of folds at once.
 
-Every tensor has a leading fold axis F: a stack of F networks that learn side by side, each from
-its own texts, in the same few large operations. One network is a stack of one.
+Every tensor has a leading fold axis F: a stack of F networks that are trained side by side, each on
+its own texts, in the same few large operations. A single network is a stack of one.
 
-    words (F, W)         all words of a batch of B texts, text after text, some blanks before each
+    words (F, W)         all words of a batch of B texts, text after text, with blanks before each
       -> channels        their vectors (F, W, D): static, learned, or both; dropout d0
-      -> max over time   for every filter size: its filters at each word, the best of a text kept
-      -> activation      of that plus a bias (F, B, filters); dropout d1
-      -> hidden layer    relu; dropout d2; left out where h = 0
-      -> outputs         one for two classes, else one for each
+      -> max over time   for every filter, its largest value over the windows of a text
+      -> activation      after adding the bias (F, B, filters); dropout d1
+      -> hidden layer    relu; dropout d2; no such layer if hidden = 0
+      -> outputs         one for two classes, otherwise one for each class
 
-A text lies between zeros without end, and every window that touches it counts; one that does not
-gives 0. So what a text gives does not depend on the texts beside it, nor on how long they are.
+A text is surrounded by infinitely many zero vectors. Every window that overlaps the text counts;
+any other window has the value 0. So the outputs for a text do not depend on the texts beside it,
+nor on their lengths.
 
-Two things save most of the work and change no number. All activations grow with their argument, so
-the maximum is taken before them. And texts are not padded to the longest: before each stand as many
-blanks (zero vectors) as a window can reach back, and what lies behind it is never computed.
+Two things save most of the work without changing the result. All activations are increasing, so the
+maximum is taken before the activation. And texts are not padded to the longest one: each has as
+many blanks (zero vectors) before it as a window can reach back, and nothing is computed after its
+end.
 """
 
 from __future__ import annotations
@@ -45,17 +47,17 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
     "selu": selu,
 }
-_DRAWN = 64
-_PRODUCTS = 2**24  # of words and filters at once, where no gradient is needed
+_DRAWN = 64  # words of a text for which dropout is drawn; it repeats after that
+_PRODUCTS = 2**24  # products of words and filters at once, without gradients
 
 
 @dataclass(frozen=True)
 class Network:
-    """The shape of a TextCNN, and what it computes from weights and words."""
+    """The shape of a TextCNN, and its outputs for given weights and words."""
 
     channels: Channels
     dimensions: int
-    filters: tuple[tuple[int, int], ...]  # (size, how many) of each kind
+    filters: tuple[tuple[int, int], ...]  # (size, count) of each kind
     activation: str
     bias: bool
     hidden: int
@@ -72,7 +74,7 @@ class Network:
 
     @property
     def order(self) -> tuple[tuple[int, int], ...]:
-        """The kinds of filters, the largest first: as they lie in the features."""
+        """The kinds of filters, largest first, which is their order in the features."""
         return tuple(sorted(self.filters, reverse=True))
 
     @property
@@ -81,20 +83,20 @@ class Network:
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """For every place in a window, how many filters reach it: always the first ones."""
+        """For every place in a window, how many filters reach it; these are the first ones."""
         largest = self.order[0][0]
         return tuple(sum(n for size, n in self.order if size > j) for j in range(largest))
 
     @property
     def blanks(self) -> int:
-        """How many zero vectors must stand before each text: windows may begin there."""
+        """How many zero vectors must precede each text, because windows may begin there."""
         return len(self.reach) - 1
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The weights of one network, the word vectors left out."""
+        """The shapes of the weights of one network, without the word vectors."""
         shapes: dict[str, tuple[int, ...]] = {}
         for channel in range(self.n_channels):
-            # a column for each place of each filter, place by place
+            # one column for each place of each filter, place by place
             shapes[f"filter{channel}"] = (self.dimensions, sum(self.reach))
         if self.bias:
             shapes["filter.bias"] = (self.n_features,)
@@ -105,7 +107,7 @@ class Network:
         return shapes
 
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
-        """Weights to start from: uniform as Glorot and Bengio have it, biases zero."""
+        """Initial weights: uniform as in Glorot and Bengio, and zero for biases."""
         weights = {}
         for name, shape in self.shapes().items():
             if name.endswith("bias"):
@@ -127,9 +129,9 @@ class Network:
         layout: Layout,
         generator: torch.Generator | None = None,
     ) -> Tensor:
-        """The outputs (F, B, outputs) for the word vectors of each channel (F, W, D). With a
-        `generator` this is training, and things are dropped: the same ones in every fold, so
-        that a fold learns what it would learn alone."""
+        """The outputs (F, B, outputs) for the word vectors of each channel (F, W, D). A `generator`
+        means training with dropout. The dropout is the same in every fold, so that a fold learns
+        what it would learn alone."""
         d0, d1, d2 = self.dropout
         if d0 and generator is not None:
             words = [layout.drop(channel, d0, generator) for channel in words]
@@ -144,7 +146,7 @@ class Network:
         return _linear(features, weights, "output")
 
     def pieces(self, lengths: Indices) -> Iterator[slice]:
-        """Texts of these lengths, cut into pieces that are computed in bounded memory."""
+        """Slices of texts with these lengths, small enough to be computed in bounded memory."""
         ends, begin = lengths.cumsum() * sum(self.reach), 0
         while begin < len(lengths):
             done = ends[begin - 1] if begin else 0
@@ -153,7 +155,7 @@ class Network:
             begin = end
 
     def constrain(self, weights: Weights, l2_max: float) -> None:
-        """Scale down what enters any neuron to a norm of `l2_max` at most."""
+        """Scale down the weights into each neuron to a norm of at most `l2_max`."""
         for name in ("hidden", "output"):
             if name in weights:
                 w = weights[name]
@@ -162,7 +164,8 @@ class Network:
 
 
 def cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
-    """The loss of each text (F, B): one output is the log-odds of the second of two classes."""
+    """The loss of each text (F, B). A single output is the log-odds of the second of two
+    classes."""
     if outputs.shape[-1] == 1:
         return binary_cross_entropy_with_logits(
             outputs.squeeze(-1), labels.to(outputs.dtype), reduction="none"
@@ -189,15 +192,15 @@ def _drop(x: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
 
 
 def _kept(shape: Sequence[int], rate: float, generator: torch.Generator) -> Tensor:
-    """What to multiply with: 0 with probability `rate`, else what makes up for that."""
+    """The factors of dropout: 0 with probability `rate`, otherwise 1/(1 - rate)."""
     drawn = torch.rand(*shape, generator=generator, device=generator.device)
     return (drawn >= rate) / (1 - rate)
 
 
 @dataclass(frozen=True)
 class Texts:
-    """The words of all texts as codes, one text after the other, with blanks (padding) before each;
-    one more stands at the end of all. Blanks count as words."""
+    """The words of all texts as codes, text after text, with blanks (padding) before each text and
+    one blank at the very end. Blanks count as words."""
 
     codes: NDArray[np.int32]
     begins: Indices
@@ -214,7 +217,7 @@ class Texts:
         return Texts(np.array(codes, dtype=np.int32), lengths.cumsum() - lengths, lengths)
 
     def words(self, rows: Indices) -> NDArray[np.int32]:
-        """The codes in some texts, each once, padding among them."""
+        """The distinct codes in some texts, including padding."""
         inside = np.zeros(len(self.lengths), dtype=bool)
         inside[rows] = True
         return np.union1d(self.codes[:-1][np.repeat(inside, self.lengths)], [PADDING])
@@ -222,19 +225,19 @@ class Texts:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the words of a batch lie: which text each is of, its place there, and how many words
-    the text has from there on. Slots that are left over hold no word: a zero vector in a window of
-    its own, which can be of any text."""
+    """Where the words of a batch are. Each slot has the text of its word (`text`), the place of the
+    word in the text, and the number of words from there to the end of the text (`room`). A slot
+    that is not `filled` has a zero vector in a window of its own, assigned to any text."""
 
     text: Tensor  # (F, W)
     place: Tensor
     room: Tensor
-    filled: Tensor  # whether a slot has a word
+    filled: Tensor  # whether the slot has a word
     n_texts: int
 
     @staticmethod
     def of(lengths: Tensor, slots: int) -> Layout:
-        """Texts with so many words (F, B), one after the other, in as many `slots`."""
+        """The layout of texts with these lengths (F, B), text after text, in `slots` slots."""
         folds, n_texts = lengths.shape
         ends = lengths.cumsum(1)
         slot = torch.arange(slots, device=lengths.device).expand(folds, -1)
@@ -247,18 +250,18 @@ class Layout:
 
     @property
     def rows(self) -> Tensor:
-        """The text of each word among those of all folds: (F * W,)."""
+        """The text of each word, numbered across all folds: (F * W,)."""
         fold = torch.arange(len(self.text), device=self.text.device).unsqueeze(1)
         return (fold * self.n_texts + self.text).flatten()
 
     def inside(self, places: int, dtype: torch.dtype) -> Tensor:
-        """1 for every place of a window that is still in its text, else 0: (F, W, places)."""
+        """1 for every place of a window inside its text, otherwise 0: (F, W, places)."""
         place = torch.arange(places, device=self.room.device)
         return (self.room.unsqueeze(2) > place).to(dtype)
 
     def drop(self, words: Tensor, rate: float, generator: torch.Generator) -> Tensor:
-        """Dropout of word vectors, drawn for `_DRAWN` words of each text and repeated behind
-        them: the number of slots must not matter."""
+        """Dropout of word vectors, drawn for `_DRAWN` words of each text and repeated after these,
+        so that the number of slots does not matter."""
         kept = _kept((self.n_texts * _DRAWN, words.shape[-1]), rate, generator)
         return words * embedding(self.text * _DRAWN + self.place % _DRAWN, kept)
 
@@ -266,17 +269,17 @@ class Layout:
 def max_over_time(
     reach: Sequence[int], pairs: Sequence[tuple[Tensor, Tensor]], layout: Layout
 ) -> Tensor:
-    """What each filter finds at the best window of each text, at least 0: (F, B, filters). `pairs`
-    are the channels (F, W, D), each with its part of the filters (F, D, sum of `reach`)."""
+    """The largest value of each filter over the windows of each text, at least 0: (F, B, filters).
+    `pairs` are the channels (F, W, D) with their filters (F, D, sum of `reach`)."""
     flat = [tensor for pair in pairs for tensor in pair]
     best = _MaxOverTime.apply(tuple(reach), layout, *flat)  # type: ignore[no-untyped-call]
     return cast(Tensor, best)
 
 
 class _MaxOverTime(torch.autograd.Function):
-    """One matrix product gives every word times every place of every filter; a window is the sum
-    over a diagonal of that. Backwards only the best windows of each text count (equally, if there
-    are several), so that nothing need be kept but which those were."""
+    """One matrix product multiplies every word with every place of every filter; the value of a
+    window is the sum over a diagonal. The gradient flows only to the best window of each text
+    (equally, if there are several), so the backward pass needs to know only which these were."""
 
     @staticmethod
     def forward(ctx: Any, reach: tuple[int, ...], layout: Layout, *flat: Tensor) -> Tensor:
@@ -318,8 +321,8 @@ class _MaxOverTime(torch.autograd.Function):
 
 
 def _places(reach: Sequence[int], products: Tensor) -> Iterator[tuple[int, int, Tensor]]:
-    """For the second, third, … place in a window: its number j, how many filters reach it, and
-    their products. In a batch of j words no window has so many."""
+    """For the second, third, … place in a window: its number j, the number of filters that reach
+    it, and their products. Windows are never longer than the batch."""
     begin = reach[0]
     for j, n in enumerate(reach[1 : products.shape[1]], 1):
         yield j, n, products[:, :, begin : begin + n]

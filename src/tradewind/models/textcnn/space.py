@@ -1,4 +1,4 @@
-"""The search space of the thesis, and its names for what TextCNN calls otherwise."""
+"""The search space of the thesis, and how its parameters translate into those of TextCNN."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tradewind.checks import whole
-from tradewind.models.base import with_sizes
+from tradewind.models.base import add_train_size
 from tradewind.models.textcnn.model import ACTIVATIONS
 from tradewind.space import Bool, Categorical, Float, Int, Parameter, Space, at_least
 
 _MOST = 100  # filter sizes
-_NUMBERED = re.compile(r"s|[kf][0-9]{1,2}")  # sizes k, how many of each f, and how many sizes s
+# s is the number of filter sizes, k0, k1, … are the sizes, f0, f1, … the number of filters of each
+_NUMBERED = re.compile(r"s|[kf][0-9]{1,2}")
 
 
-def published(s: int | None, train_sizes: Iterable[float] | None) -> Space:
-    """Table 1, with `s` sizes or a number of them that is searched, too."""
+def published_space(s: int | None, train_sizes: Iterable[float] | None) -> Space:
+    """Table 1 of the thesis, with `s` filter sizes. If `s` is None, it is a parameter, too."""
     parameters: dict[str, Parameter] = {
         "channels": Categorical(["static", "nonstatic", "multichannel"]),
         "activation": Categorical(list(ACTIVATIONS)),
@@ -34,24 +35,24 @@ def published(s: int | None, train_sizes: Iterable[float] | None) -> Space:
         when = {"s": at_least(i + 1)} if s is None and i else None
         parameters[f"k{i}"] = Int(1, 15, when=when)
         parameters[f"f{i}"] = Int(1, 100, when=when)
-    return Space(with_sizes(parameters, train_sizes))
+    return Space(add_train_size(parameters, train_sizes))
 
 
-def natural(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters with s, k0, f0, k1, f1, … made `filter_sizes` and `filters`."""
+def read_filters(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of TextCNN: s, k0, f0, k1, f1, … become `filter_sizes` and `filters`."""
     numbered = {name: value for name, value in params.items() if _NUMBERED.fullmatch(name)}
     others = {name: value for name, value in params.items() if name not in numbered}
     if not numbered:
         return others
     if both := [name for name in ("filter_sizes", "filters") if name in others]:
         raise ValueError(
-            f"filters must be given by {', '.join(numbered)} or by {' and '.join(both)}, but got "
-            "both"
+            f"give the filters either by {', '.join(numbered)} or by {' and '.join(both)}, but not "
+            "by both"
         )
     given = max((int(name[1:]) + 1 for name in numbered if name != "s"), default=0)
     s = whole("s", numbered.get("s", given), 1, _MOST)
     lacking = [name for i in range(s) for name in (f"k{i}", f"f{i}") if name not in numbered]
     if lacking:
-        raise ValueError(f"{s} filter sizes need {', '.join(lacking)} as well")
+        raise ValueError(f"{s} filter sizes need {', '.join(lacking)} as well: give them")
     sizes, counts = (tuple(numbered[f"{letter}{i}"] for i in range(s)) for letter in "kf")
     return {**others, "filter_sizes": sizes, "filters": counts}

@@ -1,37 +1,41 @@
 """What a prediction is worth under T = L − α·σ: the improvement of T, and W20's published rule.
 
-Both take the quality L as normal marginals. The improvement models log(c / reference) as normal
-(cost is positive and spans decades), the published rule σ itself. Costs here are always in
-units of the reference, so that σ = min(1, c).
+Both rules take normal marginals of the quality L. `Improvement` expects a normal log(c / reference),
+because cost is positive and spans decades; `Published` expects a normal σ. All costs here are in
+units of the reference, so σ = min(1, c).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from tradewind.goals.goal import Acquisition
-from tradewind.optimizer.acquisition.acquisition import UCB, log_density, log_h
+from tradewind.optimizer.acquisition.ei import EI, log_density, log_h
 from tradewind.types import Array, Incumbent, Normal, Partials
 
-_REACH = 6.5  # the integrand is followed until it has fallen by e^(-6.5²/2): 1e-9 of its peak
-_LINEAR = 6.0  # with the threshold so many stds below the mean, EI is linear to 1e-10
+_REACH = 6.5  # stds from the peak to where the integrand is e^(-6.5²/2), 1e-9 of its peak
+_LINEAR = 6.0  # if the threshold is this many stds below the mean, EI is linear to 1e-10
 
 
 @dataclass(frozen=True)
 class Improvement:
     """The acquisition of T itself: E_c[a(L; T* + α·σ(c))], in logs: I_T (docs/notation.md).
 
-    With EI this is E[max(T − T*, 0)]; PI and MGFI extend in the same way, because T > T* says
-    L > T* + α·σ. UCB takes the first two moments of T. `nodes` Gauss-Legendre nodes stand on
-    each of two panels: 24 are exact to about 1e-8, 8 to about 1 %, also where I_T underflows."""
+    With EI this is E[max(T − T*, 0)]. PI and MGFI extend in the same way, because T > T* means
+    L > T* + α·σ. An acquisition without a log form gets the first two moments of T. Each of two
+    panels has `nodes` Gauss-Legendre nodes: 24 are exact to about 1e-8, 8 to about 1 %, even where
+    I_T underflows."""
 
     nodes: int = 8
     log_cost = True
+
+    def accepts(self, acquisition: Acquisition) -> bool:
+        return True
 
     def partials(
         self,
@@ -42,8 +46,8 @@ class Improvement:
         incumbent: Incumbent,
         alpha: float,
     ) -> Partials:
-        if isinstance(acquisition, UCB):
-            return _moments(acquisition, quality, cost, alpha)
+        if not acquisition.log_form:
+            return _by_moments(acquisition, quality, cost, best=incumbent.score, alpha=alpha)
         best, m, v = incumbent.score, cost.mean[:, None], _positive(cost.std)[:, None]
         x, log_weight = cost_nodes(quality, cost, best=best, alpha=alpha, nodes=self.nodes)
         sigma = np.hstack([np.exp(m + v * x), np.ones_like(m)])
@@ -55,7 +59,7 @@ class Improvement:
         total = share.sum(axis=1)
         share /= total[:, None]
         by_mean = share * inner.by_mean
-        # c = exp(m + v·x) lowers T as far as it is below the reference
+        # only a cost c = exp(m + v·x) below the reference still lowers T as it grows
         by_log_cost = -alpha * by_mean[:, :-1] * sigma[:, :-1]
         return Partials(
             value=top + np.log(total),
@@ -68,10 +72,14 @@ class Improvement:
 
 @dataclass(frozen=True)
 class Published:
-    """a_T = a_L − α·a_σ (W20 eq. 2–3): expected quality gained over the best quality seen, minus
-    α times expected cost above the cheapest seen. It can be negative and has no log form."""
+    """a_T = a_L − α·a_σ (W20 eq. 2–3): the expected gain over the best quality seen, minus α times
+    the expected cost above the smallest cost seen. It can be negative and has no log form."""
 
     log_cost = False
+
+    def accepts(self, acquisition: Acquisition) -> bool:
+        """The rule is made of expected improvements."""
+        return isinstance(acquisition, EI)
 
     def partials(
         self,
@@ -93,36 +101,6 @@ class Published:
         )
 
 
-def per_cost(worth: Partials, cost: Normal, power: float) -> Partials:
-    """A log score divided by the power of what the trial is expected to cost, E[c]^power.
-
-    (The mean of c^−power would reward costs for being uncertain, and their median would not mind:
-    one trial in a corner where the cost is guessed can take as long as all the others.)"""
-    if power == 0.0:
-        return worth
-    zero = np.zeros_like(worth.value)
-    return replace(
-        worth,
-        value=worth.value - power * (cost.mean + 0.5 * np.square(cost.std)),
-        by_cost_mean=(zero if worth.by_cost_mean is None else worth.by_cost_mean) - power,
-        by_cost_std=(zero if worth.by_cost_std is None else worth.by_cost_std) - power * cost.std,
-    )
-
-
-def within_cost(worth: Partials, cost: Normal, limit: float) -> Partials:
-    """A score plus the logarithm of the probability that the cost stays within `limit`."""
-    std = _positive(cost.std)
-    z = (limit - cost.mean) / std
-    hazard = np.exp(np.minimum(log_density(z) - log_ndtr(z), 600.0)) / std
-    zero = np.zeros_like(worth.value)
-    return replace(
-        worth,
-        value=worth.value + log_ndtr(z),
-        by_cost_mean=(zero if worth.by_cost_mean is None else worth.by_cost_mean) - hazard,
-        by_cost_std=(zero if worth.by_cost_std is None else worth.by_cost_std) - z * hazard,
-    )
-
-
 def _expected_excess(predicted: Normal, threshold: float) -> Partials:
     """E[max(y − threshold, 0)], not in logs."""
     z = (predicted.mean - threshold) / predicted.std
@@ -141,20 +119,20 @@ def cost_nodes(
 ) -> tuple[Array, Array]:
     """Nodes x = (log c − m) / v below the reference and log weights, both (n, 2·nodes).
 
-    The integrand φ(x)·EI_L(T* + α·c) is log-concave in x. It is followed from its peak, which may
-    lie many standard deviations below m, to where it is nothing. Two panels meet where EI leaves
-    its linear regime: a quality that is known well makes of the integrand a kink that no fixed
-    rule resolves."""
+    The integrand φ(x)·EI_L(T* + α·c) is log-concave in x. The nodes cover it from its peak, which
+    may lie many standard deviations below m, to where it vanishes. The two panels meet where EI
+    stops being linear: if the quality is known well, the integrand has a kink there, which a single
+    panel cannot resolve."""
     m, v = cost.mean, _positive(cost.std)
-    z = (quality.mean - best) / quality.std  # of the threshold at no cost,
-    slope = np.maximum(alpha / quality.std, 1e-290)  # and how fast a cost lowers it
+    z = (quality.mean - best) / quality.std  # of the threshold at cost 0
+    slope = np.maximum(alpha / quality.std, 1e-290)  # how fast z falls with the cost
     reach = min(_REACH, 1.5 * math.sqrt(nodes))  # few nodes do better on a shorter interval
     u = _peak(z, slope, m, v)
     x, w = (u - m) / v, slope * np.exp(u)
     depth = np.maximum(w - z, 0.0)
     curvature = 1.0 + v**2 * w * depth + np.where(depth > 0.0, (v * w) ** 2, 0.0)
-    # left of the peak φ falls at least as e^(-x²/2) does, and EI gains at most e^(depth²/2);
-    # right of it the curvature grows, φ gains at most e^(x²/2), and EI falls as e^(-z²/2)
+    # Left of the peak, φ falls at least as fast as e^(-x²/2), and EI grows by at most e^(depth²/2).
+    # Right of it, the curvature grows, φ grows by at most e^(x²/2), and EI falls like e^(-z²/2).
     low = np.maximum(x - reach, -np.sqrt(reach**2 + x**2 + depth**2))
     fall = reach**2 + x**2
     top = np.maximum(w, z) + fall / (np.sqrt(depth**2 + fall) + depth)
@@ -171,11 +149,11 @@ def cost_nodes(
 
 
 def _peak(z: Array, slope: Array, m: Array, v: Array) -> Array:
-    """Where φ((u − m)/v)·EI_L(T* + α·eᵘ), with log EI ≈ −½·min(z − w, 0)² and w = slope·eᵘ, is
-    largest among u ≤ 0.
+    """The u ≤ 0 that maximizes φ((u − m)/v)·EI_L(T* + α·eᵘ), taking log EI ≈ −½·min(z − w, 0)² with
+    w = slope·eᵘ.
 
-    There m − u = v²·w·max(w − z, 0), a concave equation, on which Newton's steps from the right
-    never overshoot. Dropping terms of it bounds w by Lambert functions, W(y) ≤ log(1 + y)."""
+    It solves m − u = v²·w·max(w − z, 0), a concave equation: Newton's steps from the right never
+    overshoot. Dropping terms bounds w by Lambert functions, W(y) ≤ log(1 + y)."""
     log_w = m + np.log(slope)  # at u = m
     rate = v**2 * np.maximum(-z, 1e-30)
     quadratic = np.sqrt(0.5 * np.logaddexp(0.0, 2.0 * (log_w + np.log(v)) + math.log(2.0))) / v
@@ -209,16 +187,22 @@ def _below_reference(cost: Normal) -> tuple[Array, Array, Array]:
     return first, second, np.asarray(ndtr(m / v))
 
 
-def _moments(acquisition: UCB, quality: Normal, cost: Normal, alpha: float) -> Partials:
-    """UCB of T by its first two moments."""
+def _by_moments(
+    acquisition: Acquisition, quality: Normal, cost: Normal, *, best: float, alpha: float
+) -> Partials:
+    """The acquisition at the normal distribution with the first two moments of T."""
     mean, variance = sigma_moments(cost)
     std = np.sqrt(quality.std**2 + alpha**2 * variance)
+    worth = acquisition.partials(Normal(quality.mean - alpha * mean, std), best)
     first, second, _ = _below_reference(cost)
     v = _positive(cost.std)
-    edge = np.exp(log_density(cost.mean / v))  # of c at the reference
-    spread = 0.5 * acquisition.beta * alpha**2 / std  # what the variance of σ is worth
-    by_m = spread * 2.0 * (second - mean * first) - alpha * first
+    edge = np.exp(log_density(cost.mean / v))  # the density of c at the reference
+    by_mean, by_variance = -worth.by_mean * alpha, 0.5 * worth.by_std * alpha**2 / std  # of σ
     by_v_first, by_v_second = v * first - edge, 2.0 * (2.0 * v * second - edge)
-    by_v = spread * (by_v_second - 2.0 * mean * by_v_first) - alpha * by_v_first
-    value = acquisition(Normal(quality.mean - alpha * mean, std), 0.0)
-    return Partials(value, np.ones_like(std), acquisition.beta * quality.std / std, by_m, by_v)
+    return Partials(
+        value=worth.value,
+        by_mean=worth.by_mean,
+        by_std=worth.by_std * quality.std / std,
+        by_cost_mean=by_variance * 2.0 * (second - mean * first) + by_mean * first,
+        by_cost_std=by_variance * (by_v_second - 2.0 * mean * by_v_first) + by_mean * by_v_first,
+    )

@@ -1,7 +1,7 @@
-"""The everyday maximizer: many starts, mixed local search, gradient polish where there is one.
+"""The everyday maximizer: many starts, local search, gradient ascent where there is a gradient.
 
-Random rows and mutations of the given starts are scored in one batch; the best few then climb:
-along the numeric columns by gradient (or by shrinking random steps where the score has none), and
+Random rows and mutations of the given starts are scored in one batch. The best few then climb:
+along the numeric columns by gradient (or by shrinking random steps if the score has none), and
 along the finite columns by trying every neighbouring value.
 """
 
@@ -11,17 +11,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradewind.optimizer.maximizers.ascent import ascend
 from tradewind.optimizer.maximizers.maximizer import Score, SmoothScore
 from tradewind.space import Bool, Categorical, Int, Parameter, Space
-from tradewind.types import Array
+from tradewind.types import Array, Mask
 
-_FEW_CELLS = 10  # a categorical column with more values has a random handful of them tried
+_FEW_CELLS = 10  # of a categorical column with more values, a random handful is tried
+_LONGEST = 0.25  # the longest step of an ascent along one coordinate
+_ARMIJO = 1e-4
+_SETTLED = 1e-4  # scores are logarithms: this is a hundredth of a percent
 
 
 @dataclass(frozen=True)
 class LocalSearch:
-    """`candidates` random rows, `mutations` of each start, `climbers` that go on from the best."""
+    """`candidates` random rows and `mutations` of each start; the best `climbers` of them go on for
+    `rounds` of up to `steps` steps."""
 
     candidates: int = 500
     mutations: int = 60
@@ -35,10 +38,16 @@ class LocalSearch:
         fresh = space.sample(self.candidates, rng=rng)
         X = np.vstack([start, fresh, self._mutants(start, space, rng)])
         X, f = _distinct(X, score(X), self.climbers)
-        for i in range(self.rounds):  # a later round begins near the top already
-            X, f = self._climb(score, space, X, f, max(self.steps // (1 + i), 1), rng)
+        for i in range(self.rounds):  # a later round begins near the top, so it takes fewer steps
+            steps = max(self.steps // (1 + i), 1)
+            if isinstance(score, SmoothScore):
+                free = ~np.isnan(X) & ~space.columns.categorical & (space.columns.cells != 1)
+                rows = space.snap(ascend(score, X, free=free, steps=steps)[0])
+                X, f = _best_of_each(score, space, X, f, rows)
+            else:
+                X, f = _random_steps(score, space, X, f, 4 * steps, rng)  # fewer of them go uphill
             summit = f
-            X, f = self._neighbours(score, space, X, f, rng)
+            X, f = _try_neighbours(score, space, X, f, rng)
             if not (f > summit).any():
                 break
         return np.asarray(X[int(np.argmax(f))])
@@ -58,61 +67,14 @@ class LocalSearch:
         rows = space.snap(rows)
         return rows[space.allowed(rows)]
 
-    def _climb(
-        self,
-        score: Score,
-        space: Space,
-        X: Array,
-        f: Array,
-        steps: int,
-        rng: np.random.Generator,
-    ) -> tuple[Array, Array]:
-        if isinstance(score, SmoothScore):
-            free = ~np.isnan(X) & ~space.columns.categorical & (space.columns.cells != 1)
-            rows = space.snap(ascend(score, X, free=free, steps=steps)[0])
-            return _better(space, score, X, f, rows)
-        each = 4 * steps  # random steps, which find uphill less often than a gradient does
-        for scale in (0.3, 0.1, 0.03, 0.01, 0.003):
-            rows = np.repeat(X, each, axis=0)
-            moved = rng.random(rows.shape) < 0.5
-            step = scale * rng.standard_normal(rows.shape)
-            rows = space.snap(np.where(moved & ~space.columns.categorical, rows + step, rows))
-            X, f = _best_of_each(space, score, X, f, rows, each)
-        return X, f
-
-    def _neighbours(
-        self, score: Score, space: Space, X: Array, f: Array, rng: np.random.Generator
-    ) -> tuple[Array, Array]:
-        """Try all single changes of finite columns, until none of them helps."""
-        X, f = X.copy(), f.copy()
-        if not (space.columns.cells > 0).any():
-            return X, f
-        for _ in range(3):
-            groups = [_single_changes(row, space, rng) for row in X]
-            sizes = [len(g) for g in groups]
-            if not sum(sizes):
-                break
-            rows = space.snap(np.vstack(groups))
-            scores = np.where(space.allowed(rows), score(rows), -np.inf)
-            improved = False
-            for i, end in enumerate(np.cumsum(sizes)):
-                part = slice(end - sizes[i], end)
-                if sizes[i] and scores[part].max() > f[i]:
-                    j = part.start + int(np.argmax(scores[part]))
-                    X[i], f[i], improved = rows[j], scores[j], True
-            if not improved:
-                break
-        return X, f
-
 
 def _distinct(X: Array, f: Array, count: int) -> tuple[Array, Array]:
-    """The best rows, no two of them near neighbours where that can be helped."""
+    """The best `count` rows, skipping near neighbours of better ones."""
     order = np.argsort(-f, kind="stable")[: 10 * count]
     filled = np.nan_to_num(X[order], nan=0.5)
     chosen: list[int] = []
     for i in range(len(order)):
-        near = [np.abs(filled[i] - filled[j]).max() < 0.05 for j in chosen]
-        if not any(near):
+        if not any(np.abs(filled[i] - filled[j]).max() < 0.05 for j in chosen):
             chosen.append(i)
         if len(chosen) == count:
             break
@@ -120,20 +82,55 @@ def _distinct(X: Array, f: Array, count: int) -> tuple[Array, Array]:
     return X[keep].copy(), f[keep].copy()
 
 
-def _better(space: Space, score: Score, X: Array, f: Array, rows: Array) -> tuple[Array, Array]:
-    scores = np.where(space.allowed(rows), score(rows), -np.inf)
-    better = scores > f
-    return np.where(better[:, None], rows, X), np.where(better, scores, f)
-
-
 def _best_of_each(
-    space: Space, score: Score, X: Array, f: Array, rows: Array, each: int
+    score: Score, space: Space, X: Array, f: Array, rows: Array
 ) -> tuple[Array, Array]:
+    """Each row of X, or the best of its alternatives if that is better. `rows` are the
+    alternatives, equally many for each row of X, one group after the other."""
+    each = len(rows) // len(X)
     scores = np.where(space.allowed(rows), score(rows), -np.inf).reshape(len(X), each)
     top = scores.argmax(axis=1)
     taken = rows[np.arange(len(X)) * each + top]
     better = scores.max(axis=1) > f
     return np.where(better[:, None], taken, X), np.where(better, scores.max(axis=1), f)
+
+
+def _random_steps(
+    score: Score, space: Space, X: Array, f: Array, each: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Climb without a gradient: `each` random steps from every row, shorter and shorter."""
+    for scale in (0.3, 0.1, 0.03, 0.01, 0.003):
+        rows = np.repeat(X, each, axis=0)
+        moved = rng.random(rows.shape) < 0.5
+        step = scale * rng.standard_normal(rows.shape)
+        rows = space.snap(np.where(moved & ~space.columns.categorical, rows + step, rows))
+        X, f = _best_of_each(score, space, X, f, rows)
+    return X, f
+
+
+def _try_neighbours(
+    score: Score, space: Space, X: Array, f: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Try all single changes of finite columns, at most three times or until none helps."""
+    X, f = X.copy(), f.copy()
+    if not (space.columns.cells > 0).any():
+        return X, f
+    for _ in range(3):
+        groups = [_single_changes(row, space, rng) for row in X]
+        sizes = [len(g) for g in groups]
+        if not sum(sizes):
+            break
+        rows = space.snap(np.vstack(groups))
+        scores = np.where(space.allowed(rows), score(rows), -np.inf)
+        improved = False
+        for i, end in enumerate(np.cumsum(sizes)):
+            part = slice(end - sizes[i], end)
+            if sizes[i] and scores[part].max() > f[i]:
+                j = part.start + int(np.argmax(scores[part]))
+                X[i], f[i], improved = rows[j], scores[j], True
+        if not improved:
+            break
+    return X, f
 
 
 def _single_changes(row: Array, space: Space, rng: np.random.Generator) -> Array:
@@ -147,7 +144,8 @@ def _single_changes(row: Array, space: Space, rng: np.random.Generator) -> Array
             values += moves
     rows = np.repeat(row[None, :], len(columns), axis=0)
     rows[np.arange(len(columns)), columns] = values
-    return np.where(np.isnan(rows), rng.random(rows.shape), rows)  # what a change may activate
+    # a change may activate parameters, which then need a value
+    return np.where(np.isnan(rows), rng.random(rows.shape), rows)
 
 
 def _moves(parameter: Parameter, u: float, rng: np.random.Generator) -> list[float]:
@@ -162,3 +160,69 @@ def _moves(parameter: Parameter, u: float, rng: np.random.Generator) -> list[flo
     else:
         cells = range(max(here - 2, 0), min(here + 3, k))
     return [(i + 0.5) / k for i in cells if i != here]
+
+
+# ---- gradient ascent ----
+
+
+def ascend(score: SmoothScore, X: Array, *, free: Mask, steps: int) -> tuple[Array, Array]:
+    """Climb from rows X (k, d) along the coordinates that are `free` (k, d) in the unit cube.
+
+    Returns the rows reached and their scores. No row ends lower than it began, and rows are not
+    snapped on the way. This is projected BFGS with one inverse Hessian for each row. All rows step
+    together, so that a step costs one call of the score however many rows there are."""
+    k, d = X.shape
+    X = X.copy()
+    f, g = score.gradient(X)
+    H = np.broadcast_to(np.eye(d), (k, d, d)).copy()
+    fresh = np.ones(k, dtype=bool)  # no curvature learned yet
+    shrink = np.ones(k)
+    for _ in range(steps):
+        p = _direction(X, g, H, free, fresh) * shrink[:, None]
+        target = np.where(free, np.clip(X + p, 0.0, 1.0), X)
+        f_new, g_new = score.gradient(target)
+        s = np.where(free, target - X, 0.0)
+        gain = np.einsum("ij,ij->i", np.where(free, g, 0.0), s)
+        better = (f_new >= f + _ARMIJO * gain) & np.isfinite(f_new) & (gain > 0)
+        H, fresh = _update(H, s, np.where(free, g - g_new, 0.0), better, fresh)
+        rise = np.subtract(f_new, f, out=np.zeros_like(f), where=better)  # both may be -inf
+        settled = better & (rise < _SETTLED)
+        X = np.where(better[:, None], target, X)
+        f, g = np.where(better, f_new, f), np.where(better[:, None], g_new, g)
+        shrink = np.where(better, 1.0, shrink * 0.25)
+        if np.all(settled | (shrink < 1e-3)):
+            break
+    return X, f
+
+
+def _direction(X: Array, g: Array, H: Array, free: Mask, fresh: Mask) -> Array:
+    """The quasi-Newton direction. Coordinates that would leave the cube are left out."""
+    blocked = ~free | ((X <= 0.0) & (g < 0.0)) | ((X >= 1.0) & (g > 0.0))
+    g = np.where(blocked, 0.0, g)
+    p = np.where(blocked, 0.0, np.einsum("kij,kj->ki", H, g))
+    uphill = np.einsum("ij,ij->i", p, g) > 0.0
+    p = np.where(uphill[:, None], p, g)
+    longest = np.maximum(np.abs(p).max(axis=1), 1e-300)
+    length = np.where(fresh | ~uphill, 0.1 / longest, np.minimum(1.0, _LONGEST / longest))
+    return np.asarray(p * length[:, None])
+
+
+def _update(H: Array, s: Array, y: Array, better: Mask, fresh: Mask) -> tuple[Array, Mask]:
+    """BFGS update of the inverse Hessian of −score, where the curvature condition holds."""
+    sy = np.einsum("ij,ij->i", s, y)
+    yy = np.einsum("ij,ij->i", y, y)
+    use = better & (yy > 1e-200) & (sy > 1e-12 * yy) & np.isfinite(yy)
+    if not use.any():
+        return H, fresh
+    s, y, sy, yy = s[use], y[use], sy[use], yy[use]
+    scaled = np.where(fresh[use], sy / yy, 1.0)[:, None, None] * H[use]  # first guess of scale
+    Hy = np.einsum("kij,kj->ki", scaled, y)
+    yHy = np.einsum("ij,ij->i", y, Hy)
+    cross = np.einsum("ki,kj->kij", Hy, s)
+    H = H.copy()
+    H[use] = (
+        scaled
+        - (cross + cross.transpose(0, 2, 1)) / sy[:, None, None]
+        + ((1.0 + yHy / sy) / sy)[:, None, None] * np.einsum("ki,kj->kij", s, s)
+    )
+    return H, fresh & ~use

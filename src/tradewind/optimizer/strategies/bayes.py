@@ -1,49 +1,50 @@
-"""Bayesian optimization: fit models, score with an acquisition towards a goal, maximize.
+"""Bayesian optimization: fit models, score rows with an acquisition, maximize the score.
 
-The one strategy behind `"auto"` and the single-stage recipes; what differs between them are its
-parts.
+This is the strategy behind `"auto"` and the single-stage recipes, which differ only in its parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tradewind.goals import Acquisition, Goal, TradeoffRule
-from tradewind.optimizer.acquisition.acquisition import EI, UCB
+from tradewind.checks import has_methods
+from tradewind.goals import Acquisition, Goal, Quality, TradeoffRule
+from tradewind.optimizer.acquisition.ei import EI
 from tradewind.optimizer.acquisition.tradeoff import Improvement
 from tradewind.optimizer.history import History
+from tradewind.optimizer.log_error import LogError, NaturalPredictor
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.maximizers.maximizer import Maximizer
+from tradewind.optimizer.strategies.costs import fit_price, tradeoff_incumbent
 from tradewind.optimizer.strategies.design import Design, fresh_point, observed_best
-from tradewind.optimizer.strategies.models import Models, Output, expected_quality, fit_models
-from tradewind.optimizer.strategies.score import model_score
-from tradewind.optimizer.strategies.strategy import Strategy, settle_by_design
+from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.optimizer.strategies.worth import Models, Output, fit_quality, model_score
 from tradewind.optimizer.surrogates.gp import GaussianProcess
 from tradewind.optimizer.surrogates.surrogate import Surrogate
+from tradewind.optimizer.transforms import Standardize
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.types import Array, Origin, Prediction, Proposal
+from tradewind.types import Array, Incumbent, Indices, Origin, Prediction, Proposal
 
-_STARTS = 5  # the best trials, from which the maximizer may set out
+_STARTS = 5  # how many of the best trials the maximizer starts from
 
 
 @dataclass(frozen=True)
 class Bayes(Strategy):
-    """Bayesian optimization in parts.
+    """Bayesian optimization, made of parts.
 
-    `cost_surrogate` models the cost, if it is to be another one than for quality; `rule` says how
-    quality and cost combine under a `Tradeoff`; `output` what is done to quality before it is
-    modelled; `largest_reference` that a trade-off without a reference measures cost by the largest
-    seen so far instead of the largest of the design; `cost_power` p > 0 divides the score by
-    cost^p, so that the search prefers cheap trials whatever the goal; past `max_points` finished
-    trials the models are fitted to a subset, with a quarter as many failed ones, the latest. The
-    design has at least `reference_points` points where it has to find the reference cost of the
-    goal."""
+    - `cost_surrogate` models the cost; None for the same kind as `surrogate`.
+    - `rule` combines quality and cost under a `Tradeoff`.
+    - `output` is what is done to quality before it is modelled.
+    - `largest_reference`: a trade-off without a reference uses the largest cost so far, not the
+      largest of the initial design.
+    - `cost_power` p > 0 divides the score by cost^p, so that the search prefers cheap trials
+      whatever the goal.
+    - `max_points`: the models are fitted to at most this many finished trials, and to a quarter as
+      many failed ones, the latest.
+    - `reference_points`: the smallest initial design if it has to find a reference cost."""
 
     design: Design = field(default_factory=lambda: Design(4))
     surrogate: Surrogate = field(default_factory=GaussianProcess)
@@ -58,51 +59,92 @@ class Bayes(Strategy):
     reference_points: int = 0
 
     def __post_init__(self) -> None:
-        _check_part("design", self.design, "points")
-        _check_part("surrogate", self.surrogate, "fit")
-        _check_part("cost_surrogate", self.cost_surrogate or self.surrogate, "fit")
-        _check_part("acquisition", self.acquisition, "partials")
-        _check_part("rule", self.rule, "partials")
-        _check_part("maximizer", self.maximizer, "maximize")
+        has_methods("design", self.design, ["points"], "Design(4)")
+        has_methods("surrogate", self.surrogate, ["fit"], "GaussianProcess()")
+        cost_surrogate = self.cost_surrogate or self.surrogate
+        has_methods("cost_surrogate", cost_surrogate, ["fit"], "GaussianProcess()")
+        has_methods("acquisition", self.acquisition, ["partials"], "EI()")
+        has_methods("rule", self.rule, ["partials", "accepts"], "Improvement()")
+        has_methods("maximizer", self.maximizer, ["maximize"], "LocalSearch()")
         if not isinstance(self.output, Output):
             raise TypeError(f"output is one of {[str(o) for o in Output]}, but got {self.output!r}")
         if isinstance(self.max_points, bool) or not self.max_points >= 4:
             raise ValueError(f"`max_points ≥ 4` must hold, but got {self.max_points!r}")
         if not 0 <= self.cost_power < np.inf:
             raise ValueError(f"`cost_power ≥ 0` must hold, but got {self.cost_power!r}")
-        if self.cost_power and (isinstance(self.acquisition, UCB) or not self.rule.log_cost):
+        if not self.rule.accepts(self.acquisition):
+            raise ValueError(
+                f"{self.rule} cannot work with {self.acquisition}: use EI(), or Improvement() as "
+                "the rule"
+            )
+        if self.cost_power and not (self.acquisition.log_form and self.rule.log_cost):
             raise ValueError("cost_power needs an acquisition with a log form: EI, PI or MGFI")
 
     def settle(self, goal: Goal, history: History) -> Goal:
         if not self.largest_reference:
-            goal = settle_by_design(goal, history)
+            goal = goal.settle(history.cost[history.initial], provisional=history.provisional)
         return goal.settle(history.cost, provisional=True)  # any cost is better than none
 
     def propose(
         self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
     ) -> Proposal:
-        design = self.design
-        if goal.open and not self.largest_reference:
-            design = replace(design, size=max(design.size, self.reference_points))
-        row = None if history.staged else self._designed(design, space, history, rng)
-        if row is not None:
-            return _proposal(space, row, Origin.DESIGN)
-        if not len(history.X):  # nothing but failures, or all still running
-            return _proposal(space, fresh_point(space, history, rng), Origin.DESIGN)
-        goal = self.settle(goal, history)
-        models = self._models(space, goal, history, rng)
-        row = self._row(space, goal, history, models, rng)
-        return _proposal(space, row, Origin.MODEL, models.handover, models.median_price(row))
+        design = self.design_for(goal)
+        if not history.staged and len(history.evaluated) < design.size:
+            return Proposal(design.point(space, history, rng), Origin.DESIGN)
+        if not len(history.X):  # all trials have failed or are still running
+            return Proposal(fresh_point(space, history, rng), Origin.DESIGN)
+        no_costs = goal.needs_cost and not history.has_costs
+        goal = Quality() if no_costs else self.settle(goal, history)
+        models = self.fit_models(space, goal, history, rng=rng)
+        start = history.X[_best_first(goal, history)[:_STARTS]]
+        row = self.choose_row(space, goal, history, models, start=start, rng=rng)
+        return Proposal(row, Origin.MODEL, models.handover, models.median_cost(row))
 
-    def _row(
+    def design_for(self, goal: Goal) -> Design:
+        """The initial design, which may have to find the reference cost of the goal."""
+        if not goal.open or self.largest_reference:
+            return self.design
+        return replace(self.design, size=max(self.design.size, self.reference_points))
+
+    def fit_models(
+        self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
+    ) -> Models:
+        """The models for a settled goal: fitted to the finished and the failed trials, and
+        conditioned on the pending ones."""
+        columns, needs_cost = space.columns, goal.needs_cost
+        utility = goal.utility(history.quality, history.cost)
+        fitted = history.take(spread(_best_first(goal, history), self.max_points))
+        fitted = replace(fitted, failed=history.failed[-max(self.max_points // 4, 1) :])
+        transform = self.output.transform(fitted.quality, best=float(np.nanmax(utility)))
+        units, model = fit_quality(self.surrogate, fitted, transform, columns=columns, rng=rng)
+        handover, price = {"quality": dict(model.handover)}, None
+        quality = model.condition(history.pending)
+        asked = self.cost_power > 0 or history.max_cost is not None
+        if needs_cost or (asked and fitted.has_costs):
+            surrogate, log = self.cost_surrogate or self.surrogate, self.rule.log_cost
+            log = log or not needs_cost
+            price = fit_price(surrogate, goal, fitted, log=log, columns=columns, rng=rng)
+            handover["cost"] = dict(price.model.handover)
+        if price is None or not needs_cost:
+            best = float(units.forward(transform.forward(history.quality)).max())
+            return Models(quality, units, Incumbent(best, best, 0.0), handover, price=price)
+        if isinstance(transform, LogError):  # T adds quality and cost in natural units
+            natural = Standardize.of(fitted.quality)
+            quality, units = NaturalPredictor(quality, units, transform, natural), natural
+        incumbent = tradeoff_incumbent(goal, history, units)
+        return Models(quality, units, incumbent, handover, price.model, price)
+
+    def choose_row(
         self,
         space: Space,
         goal: Goal,
         history: History,
         models: Models,
+        *,
+        start: Array,
         rng: np.random.Generator,
     ) -> Array:
-        """The row (d,) that is most worth trying."""
+        """The row (d,) that is most worth trying. The search for it begins at `start` (s, d)."""
         score = model_score(
             models,
             goal,
@@ -112,88 +154,40 @@ class Bayes(Strategy):
             history=history,
             columns=space.columns,
         )
-        start = self._starts(space, goal, history, models)
         row = self.maximizer.maximize(score, space, start=start, rng=rng)
         if not np.isfinite(score(row[None, :])[0]):  # every row in reach has been tried
             row = fresh_point(space, history, rng)
         return row
 
-    def _designed(
-        self, design: Design, space: Space, history: History, rng: np.random.Generator
-    ) -> Array | None:
-        """The next row (d,) of the initial design; None if it is over."""
-        if len(history.evaluated) < design.size:
-            return design.point(space, history, rng)
-        return None
-
-    def _models(
-        self, space: Space, goal: Goal, history: History, rng: np.random.Generator
-    ) -> Models:
-        """What is believed about rows, in view of a settled goal."""
-        return fit_models(
-            self.surrogate,
-            self.cost_surrogate or self.surrogate,
-            goal,
-            replace(history, failed=history.failed[-max(self.max_points // 4, 1) :]),
-            rows=spread(_best_first(goal, history), self.max_points),
-            output=self.output,
-            log_cost=self.rule.log_cost or not goal.needs_cost,
-            with_cost=self.cost_power > 0 or history.max_cost is not None,
-            columns=space.columns,
-            rng=rng,
-        )
-
-    def _starts(self, space: Space, goal: Goal, history: History, models: Models) -> Array:
-        """Where the maximizer may set out from."""
-        return history.X[_best_first(goal, history)[:_STARTS]]
-
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
-        """By the model's mean where results are known to be noisy: the highest of many noisy
-        results is the luckiest one."""
+        """The best trial by its result, or by the model's mean if results are known to be noisy:
+        the best of many noisy results is the luckiest one."""
+        goal = self.settle(goal, history)
         if not history.noise.any():
-            return observed_best(self.settle(goal, history), history)
-        settled = self.settle(goal, history)
-        best = _best_first(settled, history)
-        expect = expected_quality(
-            self.surrogate,
-            history.take(spread(best, self.max_points)),
-            output=self.output,
-            columns=space.columns,
-            rng=proposal_rng(history.seed, history.number),
+            return observed_best(goal, history)
+        fitted = history.take(spread(_best_first(goal, history), self.max_points))
+        transform = self.output.transform(fitted.quality, best=np.inf)
+        rng = proposal_rng(history.seed, history.number)
+        units, model = fit_quality(
+            self.surrogate, fitted, transform, columns=space.columns, rng=rng
         )
-        return observed_best(settled, replace(history, quality=expect(history.X)))
+        expected = transform.natural(units.natural(model.predict(history.X))).mean
+        return observed_best(goal, replace(history, quality=expected))
 
 
-def _best_first(goal: Goal, history: History) -> NDArray[np.intp]:
-    """The finished trials (indices)."""
+def _best_first(goal: Goal, history: History) -> Indices:
+    """The indices of the finished trials in order of utility. Unknown utilities come last."""
     return np.argsort(-goal.utility(history.quality, history.cost), kind="stable")
 
 
-def _check_part(name: str, part: object, method: str) -> None:
-    if isinstance(part, type):
-        raise TypeError(f"{name} must be an object, but got the class: write {part.__name__}()")
-    if not callable(getattr(part, method, None)):
-        raise TypeError(f"{name} must be an object with {method}(), but got {part!r}")
-
-
-def _proposal(
-    space: Space,
-    row: Array,
-    origin: Origin,
-    handover: Mapping[str, Any] | None = None,
-    expected_cost: float | None = None,
-) -> Proposal:
-    return Proposal(row, origin, handover or {}, expected_cost)
-
-
-def spread(best: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """At most `count` of n trials, in order: a quarter the best, a quarter the latest, the rest
-    spread evenly over the others. `best` (n,) are indices, best first."""
-    n = len(best)
+def spread(best_first: Indices, count: int) -> Indices:
+    """At most `count` of n trials, as sorted indices: a quarter are the best, a quarter the latest,
+    and the rest are spread evenly over the others."""
+    n = len(best_first)
     if n <= count:
         return np.arange(n)
     keep = np.zeros(n, dtype=bool)
-    keep[best[: count // 4]] = True
+    keep[best_first[: count // 4]] = True
     keep[n - count // 4 :] = True
     rest = np.flatnonzero(~keep)
     keep[rest[np.linspace(0, len(rest) - 1, count - int(keep.sum())).astype(int)]] = True

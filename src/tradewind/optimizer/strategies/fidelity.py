@@ -1,54 +1,77 @@
 """One model across training sizes: every small run is evidence about the full one.
 
-A trial is a configuration and a size, chosen together: by what the full-size model is expected to
-gain once the result is known, per cost of the trial. Whether small runs pay is learned from the
-runs: where they cost nearly as much as full ones, or say little about them, full ones are chosen.
+A trial is a configuration and a size, chosen together by the expected gain at full size per cost of
+the trial. Whether small runs pay is learned from the runs: if they cost nearly as much as full
+ones, or say little about them, full ones are chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 
 import numpy as np
 
 from tradewind.errors import SpaceError
-from tradewind.goals import Goal, best_of
+from tradewind.goals import Acquisition, Goal, Quality, TradeoffRule, best_of
+from tradewind.optimizer.acquisition.ei import EI
+from tradewind.optimizer.acquisition.tradeoff import Improvement
 from tradewind.optimizer.history import History
+from tradewind.optimizer.maximizers.local import LocalSearch
+from tradewind.optimizer.maximizers.maximizer import Maximizer
 from tradewind.optimizer.strategies.bayes import Bayes
-from tradewind.optimizer.strategies.design import Design
-from tradewind.optimizer.strategies.models import Models, Output
+from tradewind.optimizer.strategies.design import Design, fresh_point
+from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.optimizer.strategies.worth import Models, Output
+from tradewind.optimizer.surrogates.full_size import (
+    AtFullSize,
+    CostAtFullSize,
+    SizeColumn,
+    expected_mean,
+)
 from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor, cost_process
-from tradewind.optimizer.surrogates.surrogate import Differentiable, Predictor, Surrogate
+from tradewind.optimizer.surrogates.surrogate import Surrogate
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.types import Array, Columns, Incumbent, Mask, Normal, Prediction
+from tradewind.types import Array, Incumbent, Mask, Origin, Prediction, Proposal
 
-_STARTS = 5  # configurations that the maximizer may set out from
+_STARTS = 5  # how many configurations the maximizer starts from
 
 
 @dataclass(frozen=True)
-class MultiFidelity(Bayes):
-    """Bayesian optimization in which the training size is not searched but used.
+class MultiFidelity(Strategy):
+    """Bayesian optimization that uses small training sizes to learn about the largest one.
 
-    The space has a `TrainSize`, whose largest is what counts: `recommend` answers for it, by the
-    model where it was not run, and of the trials only those of the largest size that has finished
-    may be the best. Everything else is as in `Bayes`; `cost_power` is 1 here, the expected gain
-    per cost. Limit a search by its time or cost: how many trials it is, depends on their sizes."""
+    The space needs a `TrainSize`. Only its largest size counts: `recommend` answers for it, by the
+    model if the configuration was not run there, and only trials of the largest size that has
+    finished may be the best. The parts are those of `Bayes`, with a `cost_power` of 1: the expected
+    gain per cost. Limit such a search by time or cost: the number of trials depends on their
+    sizes."""
 
+    design: Design = field(default_factory=lambda: Design(4))
     surrogate: Surrogate = field(default_factory=GaussianProcess)
     cost_surrogate: Surrogate | None = field(default_factory=cost_process)
+    acquisition: Acquisition = field(default_factory=EI)
+    rule: TradeoffRule = field(default_factory=Improvement)
+    maximizer: Maximizer = field(default_factory=LocalSearch)
+    output: Output = Output.CLIP
+    largest_reference: bool = False
     cost_power: float = 1.0
+    max_points: int = 1000
     reference_points: int = 10
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        models = (self.surrogate, self.cost_surrogate or self.surrogate)
+        bayes = self._bayes  # checks the parts
+        models = (bayes.surrogate, bayes.cost_surrogate or bayes.surrogate)
         if not all(isinstance(model, GaussianProcess) for model in models):
             raise TypeError(f"MultiFidelity needs Gaussian processes, but got {models}")
         if self.output is Output.LOG_ERROR:
             raise TypeError("MultiFidelity models quality in natural units, not as a log error")
+
+    @cached_property
+    def _bayes(self) -> Bayes:
+        """The search with the same parts that takes the size for a parameter like the others."""
+        return Bayes(**{part.name: getattr(self, part.name) for part in fields(self)})
 
     def suits(self, space: Space) -> None:
         if len(space.columns.fractions) < 2:
@@ -59,8 +82,8 @@ class MultiFidelity(Bayes):
         clauses = [*space.forbid, *(parameter.when for parameter in space.values())]
         if any(space.size_name in clause for clause in clauses):
             raise SpaceError(
-                "MultiFidelity runs configurations at several sizes: none may be forbidden or "
-                f"different at some, but when= or forbid= names {space.size_name!r}"
+                "MultiFidelity runs each configuration at several sizes, so `when` and `forbid` "
+                f"must not depend on the size, but one of them names {space.size_name!r}"
             )
 
     def eligible(self, history: History) -> Mask:
@@ -68,22 +91,43 @@ class MultiFidelity(Bayes):
         return np.asarray(sizes == sizes.max())
 
     def settle(self, goal: Goal, history: History) -> Goal:
-        """A reference that is left to the data is a cost at the largest size of the design."""
-        sized = np.flatnonzero(history.initial & np.isfinite(history.cost))
-        if len(sized):
-            sizes = history.sizes.finished[sized]
-            goal = goal.settle(history.cost[sized[sizes == sizes.max()]])
-        return super().settle(goal, history)
+        """A reference that comes from the data is a cost at the largest size of the design."""
+        priced = np.flatnonzero(history.initial & np.isfinite(history.cost))
+        if len(priced):
+            sizes = history.sizes.finished[priced]
+            costs = history.cost[priced[sizes == sizes.max()]]
+            goal = goal.settle(costs, provisional=history.provisional)
+        return self._bayes.settle(goal, history)
 
-    def _designed(
-        self, design: Design, space: Space, history: History, rng: np.random.Generator
-    ) -> Array | None:
-        """The smallest size, the largest, the next to smallest, the next to largest and so on: the
-        first result is cheap, and the second says what a full one costs. Last, what was run in full
-        is run at the smallest size, so that the two can be compared."""
-        row = super()._designed(design, space, history, rng)
-        sizes = SizeColumn.of(space.columns)
+    def propose(
+        self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
+    ) -> Proposal:
+        row = None if history.staged else self._design_row(space, goal, history, rng)
         if row is not None:
+            return Proposal(row, Origin.DESIGN)
+        if not len(history.X):  # all trials have failed or are still running
+            return Proposal(fresh_point(space, history, rng), Origin.DESIGN)
+        no_costs = goal.needs_cost and not history.has_costs
+        goal = Quality() if no_costs else self.settle(goal, history)
+        beliefs = self._fit(space, goal, history, rng)
+        start = beliefs.starts(goal, history)
+        row = self._full_row(space, goal, history, beliefs, start, rng)
+        models = beliefs.models
+        if row is None:
+            row = self._bayes.choose_row(space, goal, history, models, start=start, rng=rng)
+        return Proposal(row, Origin.MODEL, models.handover, models.median_cost(row))
+
+    def _design_row(
+        self, space: Space, goal: Goal, history: History, rng: np.random.Generator
+    ) -> Array | None:
+        """The next row (d,) of the initial design; None if it is over.
+
+        The sizes are the smallest, the largest, the second smallest, the second largest and so on:
+        the first result is cheap, and the second says what a full run costs. Last, the first
+        configuration that was run in full is run at the smallest size, to compare the two."""
+        design, sizes = self._bayes.design_for(goal), SizeColumn.of(space.columns)
+        if len(history.evaluated) < design.size:
+            row = design.point(space, history, rng)
             pair, second = divmod(history.designed % sizes.count, 2)
             cell = sizes.count - 1 - pair if second else pair
             return np.asarray(sizes.at(row[None, :], cell)[0])
@@ -95,184 +139,106 @@ class MultiFidelity(Bayes):
         smallest = [row for row in sizes.at(full, 0) if row.tobytes() not in tried]
         return smallest[0] if smallest else None
 
-    def _models(
+    def _fit(
         self, space: Space, goal: Goal, history: History, rng: np.random.Generator
-    ) -> Models:
-        models = super()._models(space, goal, history, rng)
+    ) -> _Beliefs:
+        models = self._bayes.fit_models(space, goal, history, rng=rng)
         assert isinstance(models.quality, GPPredictor)
-        sizes = SizeColumn.of(space.columns)
-        seen = replace(
+        model, sizes = models.quality, SizeColumn.of(space.columns)
+        models = replace(
             models,
-            quality=AtFullSize(models.quality, sizes),
+            quality=AtFullSize(model, sizes),
             cost=None if models.cost is None else CostAtFullSize(models.cost, sizes),
         )
-        quality = models.quality.mean(sizes.largest(history.X))
-        best = float(np.nanmax(_utility(seen, goal, history, quality)))
-        return replace(seen, incumbent=Incumbent(best, float(quality.max()), 0.0))
-
-    def _row(
-        self,
-        space: Space,
-        goal: Goal,
-        history: History,
-        models: Models,
-        rng: np.random.Generator,
-    ) -> Array:
-        if self._due(space, goal, history, models):
-            row = self._full_row(space, goal, history, models, rng)
-            price, limit = models.median_price(row), history.max_cost
-            if limit is None or price is None or price <= limit:
-                return row
-        return super()._row(space, goal, history, models, rng)
+        quality = expected_mean(model, sizes.largest(history.X))
+        best = float(np.nanmax(_utility(models, goal, history, quality)))
+        incumbent = Incumbent(best, float(quality.max()), 0.0)
+        return _Beliefs(replace(models, incumbent=incumbent), model, sizes)
 
     def _full_row(
         self,
         space: Space,
         goal: Goal,
         history: History,
-        models: Models,
+        beliefs: _Beliefs,
+        start: Array,
         rng: np.random.Generator,
-    ) -> Array:
-        """The row (d,) that is most worth a full run."""
-        assert isinstance(models.quality, AtFullSize)
-        assert models.price is not None
-        sizes, full = models.quality.sizes, space.columns.fractions[-1]
-        run_there = replace(
+    ) -> Array | None:
+        """The row (d,) that is most worth a full run; None if it is not time for one, or if it
+        costs too much."""
+        models, sizes, full = beliefs.models, beliefs.sizes, space.columns.fractions[-1]
+        price = models.price
+        if price is None or not _full_run_is_due(history, full, price.median(start[0])):
+            return None
+        run_full = replace(
             models,
-            quality=replace(models.quality, run_there=True),
-            price=CostAtFullSize(models.price, sizes),
+            quality=AtFullSize(beliefs.quality, sizes, run_full=True),
+            price=replace(price, model=CostAtFullSize(price.model, sizes)),
         )
         at = (history.sizes.finished, history.sizes.failed, history.sizes.ignored)
         tried = np.vstack([history.X, history.failed, history.ignored])[np.concatenate(at) == full]
         running = history.pending[history.sizes.pending == full]
         taken = replace(history, ignored=sizes.everywhere(tried), pending=sizes.everywhere(running))
-        row = super()._row(space, goal, taken, run_there, rng)
-        return np.asarray(sizes.largest(row[None, :])[0])
-
-    def _due(self, space: Space, goal: Goal, history: History, models: Models) -> bool:
-        """Whether smaller runs have cost as much as the full ones, so that it is time for a full
-        one: a model that sees none would never learn that it errs."""
-        price = models.median_price(self._starts(space, goal, history, models)[0])
-        if price is None:
-            return False
-        full, at = space.columns.fractions[-1], history.sizes
-        cost = np.where(np.isnan(history.cost) & (at.finished == full), price, history.cost)
-        unknown = sum(np.count_nonzero(s == full) for s in (at.pending, at.failed, at.ignored))
-        large = cost[at.finished == full].sum() + price * unknown
-        return bool(np.nansum(cost[at.finished < full]) > large)
-
-    def _starts(self, space: Space, goal: Goal, history: History, models: Models) -> Array:
-        """What is best at full size, at every size, the best at the largest first."""
-        assert isinstance(models.quality, AtFullSize)
-        sizes = models.quality.sizes
-        rows = sizes.largest(history.X)
-        worth = _utility(models, goal, history, models.quality.inner.mean(rows))
-        order = np.argsort(-worth, kind="stable")
-        _, first = np.unique(np.nan_to_num(rows[order], nan=-1.0), axis=0, return_index=True)
-        chosen = rows[order[np.sort(first)[:_STARTS]]]
-        return sizes.everywhere(chosen)
+        row = self._bayes.choose_row(space, goal, taken, run_full, start=start, rng=rng)
+        row = np.asarray(sizes.largest(row[None, :])[0])
+        limit = history.max_cost
+        return row if limit is None or price.median(row) <= limit else None
 
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
-        """What is best if it turns out a standard deviation worse than expected; what was run at
-        full size is what it was, unless results are known to be noisy."""
+        """The configuration with the best utility at full size if its quality turns out a standard
+        deviation worse than expected. A result at full size counts as it is, unless results are
+        known to be noisy."""
         goal = self.settle(goal, history)
         rng = proposal_rng(history.seed, history.number)
-        models = self._models(space, goal, replace(history, pending=history.pending[:0]), rng)
-        assert isinstance(models.quality, AtFullSize)
-        rows = models.quality.sizes.largest(history.X)
-        quality = models.quality.inner.predict(rows)
+        beliefs = self._fit(space, goal, replace(history, pending=history.pending[:0]), rng)
+        models, rows = beliefs.models, beliefs.sizes.largest(history.X)
+        quality = beliefs.quality.predict(rows)
         safe = quality.mean - quality.std
         known = (history.sizes.finished == space.columns.fractions[-1]) & (history.noise == 0.0)
         safe[known] = models.units.forward(history.quality[known])
-        worth = _utility(models, goal, history, safe)
-        index = best_of(np.where(history.raced & ~history.raced.all(), np.nan, worth))
+        utility = _utility(models, goal, history, safe)
+        index = best_of(np.where(history.raced & ~history.raced.all(), np.nan, utility))
         return Prediction(
             index,
             float(models.units.inverse(quality.mean)[index]),
-            models.median_price(rows[index]),
+            models.median_cost(rows[index]),
             space.columns.fractions[-1],
         )
 
 
+@dataclass(frozen=True)
+class _Beliefs:
+    """The models of one proposal, which predict for full size; and the model of quality across
+    sizes that is behind them."""
+
+    models: Models
+    quality: GPPredictor
+    sizes: SizeColumn
+
+    def starts(self, goal: Goal, history: History) -> Array:
+        """The best configurations at full size, each at every size: rows to begin a search at. The
+        first is the best one at full size."""
+        rows = self.sizes.largest(history.X)
+        utility = _utility(self.models, goal, history, expected_mean(self.quality, rows))
+        order = np.argsort(-utility, kind="stable")
+        _, first = np.unique(np.nan_to_num(rows[order], nan=-1.0), axis=0, return_index=True)
+        return self.sizes.everywhere(rows[order[np.sort(first)[:_STARTS]]])
+
+
+def _full_run_is_due(history: History, full: float, price: float) -> bool:
+    """Whether smaller runs have cost more than the full ones, whose usual price is `price`. Then it
+    is time for a full run: a model that never sees one cannot learn that it is wrong."""
+    at = history.sizes
+    cost = np.where(np.isnan(history.cost) & (at.finished == full), price, history.cost)
+    unknown = sum(np.count_nonzero(s == full) for s in (at.pending, at.failed, at.ignored))
+    large = cost[at.finished == full].sum() + price * unknown
+    return bool(np.nansum(cost[at.finished < full]) > large)
+
+
 def _utility(models: Models, goal: Goal, history: History, quality: Array) -> Array:
-    """The goal's utility of qualities (n,), in the models' units, at full size."""
-    if models.cost is None or models.scale is None:
+    """The goal's utility (n,) at full size, with quality (n,) in the units of the models."""
+    if models.cost is None or models.price is None:
         return quality
-    log_cost = models.cost.predict(history.X).mean
-    cost = np.array([models.scale.natural(float(c)) for c in log_cost])
+    scaled = models.cost.predict(history.X).mean
+    cost = np.array([models.price.scale.inverse(float(c)) for c in scaled])
     return quality + goal.utility(np.zeros(len(cost)), cost) / models.units.scale
-
-
-@dataclass(frozen=True)
-class SizeColumn:
-    """Rows with other training sizes."""
-
-    column: int
-    count: int
-
-    @classmethod
-    def of(cls, columns: Columns) -> SizeColumn:
-        column = int(np.flatnonzero(columns.size)[0])
-        return cls(column, len(columns.fractions))
-
-    def at(self, X: Array, cell: int) -> Array:
-        """Rows X (n, d) at the size with this number."""
-        X = X.copy()
-        X[:, self.column] = (cell + 0.5) / self.count
-        return X
-
-    def largest(self, X: Array) -> Array:
-        return self.at(X, self.count - 1)
-
-    def everywhere(self, X: Array) -> Array:
-        """Rows X at every size, the largest first."""
-        return np.vstack([self.at(X, cell) for cell in reversed(range(self.count))])
-
-
-@dataclass(frozen=True)
-class AtFullSize:
-    """What a model says about rows at full size: the mean that it expects there, and how far that
-    will move once the rows have been run as they are, or at full size if they are to be
-    `run_there`. For a full run this is its own uncertainty, for a smaller one the part of it that
-    goes away."""
-
-    inner: GPPredictor
-    sizes: SizeColumn
-    run_there: bool = False
-
-    @property
-    def handover(self) -> Mapping[str, Any]:
-        return self.inner.handover
-
-    def predict(self, X: Array) -> Normal:
-        full = self.sizes.largest(X)
-        return self.inner.foresee(full if self.run_there else X, full)
-
-    def predict_gradient(self, X: Array) -> tuple[Normal, Array, Array]:
-        full = self.sizes.largest(X)
-        return self.inner.foresee_gradient(full if self.run_there else X, full)
-
-    def condition(self, X: Array) -> AtFullSize:
-        return replace(self, inner=self.inner.condition(X))
-
-
-@dataclass(frozen=True)
-class CostAtFullSize:
-    """What a model of costs says about rows at full size."""
-
-    inner: Predictor
-    sizes: SizeColumn
-
-    @property
-    def handover(self) -> Mapping[str, Any]:
-        return self.inner.handover
-
-    def predict(self, X: Array) -> Normal:
-        return self.inner.predict(self.sizes.largest(X))
-
-    def predict_gradient(self, X: Array) -> tuple[Normal, Array, Array]:
-        assert isinstance(self.inner, Differentiable)
-        return self.inner.predict_gradient(self.sizes.largest(X))
-
-    def condition(self, X: Array) -> CostAtFullSize:
-        return replace(self, inner=self.inner.condition(X))

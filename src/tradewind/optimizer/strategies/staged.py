@@ -1,7 +1,7 @@
 """Stages on growing parts of the training set (W15, algorithm 1): a strategy around a strategy.
 
-A trial belongs to the stage whose fraction it is trained with, so which stages there are, and what
-has happened in them, is in the history; nothing else is remembered.
+A trial belongs to the stage whose fraction it is trained with, so the history alone says what has
+happened in each stage.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tradewind.checks import one_of, real, whole
+from tradewind.checks import has_methods, one_of, real, whole
 from tradewind.errors import SpaceError
 from tradewind.goals import Goal
 from tradewind.optimizer.history import History
@@ -25,27 +24,28 @@ from tradewind.optimizer.strategies.bayes import Bayes
 from tradewind.optimizer.strategies.design import observed_best
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.space import Space
-from tradewind.types import Mask, Origin, Prediction, Proposal
+from tradewind.types import Array, Indices, Mask, Origin, Prediction, Proposal
 
-_ATTEMPTS = 2  # a configuration whose trials were abandoned so often is not carried over again
+_ATTEMPTS = 2  # how often a configuration is carried over if its trials are abandoned
 
 
 @dataclass(frozen=True)
 class Staged(Strategy):
     """Stage after stage, each with a larger part of the training set (W15, algorithm 1).
 
-    `fractions` are these parts. Each stage begins with the `carried` best configurations of the
-    one before, in place of an initial design, and `inner` goes on from there, seeing the trials of
-    its own stage only. `trials` is the number of trials of a stage, or one number for each; the
-    last stage goes on as long as the search does. `final` says which trials may win: "last", those
-    of the latest stage that has results, because results on less data are not comparable; or
-    "all", as published.
+    - `fractions` are these parts.
+    - Each stage begins with the `carried` best configurations of the stage before, in place of an
+      initial design. Then `inner` continues; it sees only the trials of the stage.
+    - `trials` is the number of trials of a stage, or one number for each. The last stage goes on as
+      long as the search does.
+    - `final` says which trials may win. With "last" they are those of the latest stage that has
+      results, because results on less data are not comparable; with "all", as published, all.
 
-    Nobody waits for the end of a stage: when all of its trials have been started, the best so far
-    are carried over, more of them as long as the next stage has no result to go by, and what
-    finishes later among the best is added. Failed trials count; abandoned ones do not, up to as
-    many as the stage has trials. Trials with any other fraction belong to no stage: nothing is
-    learned from them, and they win only as long as no stage has a result."""
+    Nobody waits for the end of a stage. When all its trials have started, the best so far are
+    carried over, and more of them as long as the next stage has no result. A trial that finishes
+    later among the best is added. Failed trials count as trials of the stage. Abandoned ones do
+    not, up to as many as the stage has trials. A trial with any other fraction belongs to no stage:
+    nothing is learned from it, and it wins only while no stage has a result."""
 
     inner: Strategy = field(default_factory=Bayes)
     fractions: tuple[float, ...] = (0.3, 1.0)
@@ -54,7 +54,10 @@ class Staged(Strategy):
     final: Literal["last", "all"] = "last"
 
     def __post_init__(self) -> None:
-        _check_inner(self.inner)
+        methods = ("propose", "recommend", "settle", "suits", "eligible")
+        has_methods("inner", self.inner, methods, "Bayes()")
+        if isinstance(self.inner, Staged):
+            raise TypeError(f"inner must be a strategy without stages, but got {self.inner!r}")
         object.__setattr__(self, "fractions", _fractions(self.fractions))
         object.__setattr__(self, "trials", _trials(self.trials, len(self.fractions)))
         object.__setattr__(self, "carried", whole("carried", self.carried, 1))
@@ -73,24 +76,27 @@ class Staged(Strategy):
     def suits(self, space: Space) -> None:
         if space.size_name is not None:
             raise SpaceError(
-                "stages say how much data to train with, and so does a TrainSize: use one of them, "
-                f"but got stages and the parameter {space.size_name!r}"
+                "stages decide how much data to train with, and so does a TrainSize: use one of "
+                f"them, but got stages and the parameter {space.size_name!r}"
             )
         self.inner.suits(space)
 
     def eligible(self, history: History) -> Mask:
-        sizes = history.sizes.finished
-        known = [fraction for fraction in self.fractions if (sizes == fraction).any()]
-        if not known:
-            return np.ones(len(sizes), dtype=bool)
-        return np.isin(sizes, known if self.final == "all" else known[-1:])
+        finished = self._finished(history)
+        if not finished:
+            return self.inner.eligible(history)
+        mask = np.zeros(len(history.X), dtype=bool)
+        for fraction in finished if self.final == "all" else finished[-1:]:
+            stage = trained_with(history, fraction)
+            mask[history.sizes.finished == fraction] = self.inner.eligible(stage)
+        return mask
 
     def settle(self, goal: Goal, history: History) -> Goal:
-        """By what trials cost with the data of the latest stage that has a cost: its own, and those
-        of the stages before it, brought to its data. The largest cost of the carried trials alone
-        would be no measure of cost: under a trade-off the cheap ones are carried over."""
+        """The reference is the largest cost at the data of the latest stage that has a cost. Costs
+        of the stages before it count, scaled to its data. (The largest cost of the carried trials
+        alone would be no measure: under a trade-off, cheap configurations are carried over.)"""
         for stage in reversed(self._stages(goal, history)):
-            if np.isfinite(stage.seen.cost).any():
+            if stage.seen.has_costs:
                 return stage.goal
         return self.inner.settle(goal, history)
 
@@ -103,58 +109,70 @@ class Staged(Strategy):
             full = s < last and _started(stage.seen, limit) >= limit
             proposal = self._carry(space, stages[: s + 1], full=full)
             if proposal is None and not full:
-                towards = stage.goal if s else goal  # the first may need a design for it
+                towards = stage.goal if s else goal  # the first may need a design to find a reference
                 proposal = self.inner.propose(space, towards, stage.seen, rng=rng)
             if proposal is not None:
                 return replace(proposal, train_size=self.fractions[s])
         raise AssertionError("the last stage is never full")
 
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
-        rows = np.flatnonzero(self.eligible(history))
-        known = [stage for stage in self._stages(goal, history) if len(stage.seen.X)]
-        if known and self.final == "last":
-            chosen = self.inner.recommend(space, known[-1].goal, known[-1].seen)
-        elif known:
+        finished = self._finished(history)
+        if not finished:
+            return self.inner.recommend(space, goal, history)
+        if self.final == "all":
+            rows = np.flatnonzero(self.eligible(history))
             chosen = observed_best(self.settle(goal, history), history.take(rows))
         else:
-            chosen = self.inner.recommend(space, goal, history)
+            rows = np.flatnonzero(history.sizes.finished == finished[-1])
+            stage = self._stages(goal, history)[self.fractions.index(finished[-1])]
+            chosen = self.inner.recommend(space, stage.goal, stage.seen)
         return replace(chosen, index=int(rows[chosen.index]))
+
+    def _finished(self, history: History) -> list[float]:
+        """The fractions of the stages in which a trial has finished."""
+        return [f for f in self.fractions if (history.sizes.finished == f).any()]
 
     def _stages(self, goal: Goal, history: History) -> list[_Stage]:
         stages: list[_Stage] = []
         for s, fraction in enumerate(self.fractions):
-            seen = priced = history.trained_with(fraction)
+            seen = priced = trained_with(history, fraction)
             growth = 1.0
             if stages:
                 before = stages[-1]
                 best = {row.tobytes() for row in before.seen.X[before.ranking[: self.carried]]}
-                initial = np.array([row.tobytes() in best for row in seen.X], dtype=bool)
-                seen = replace(seen, initial=initial, staged=True)
+                seen = replace(
+                    seen,
+                    initial=_among(seen.X, best),
+                    staged=True,
+                    provisional=before.seen.provisional or bool(_among(seen.pending, best).any()),
+                )
                 growth = _growth(before.seen, seen, default=fraction / self.fractions[s - 1])
                 priced = _joined(before.priced, growth, seen)
             stages.append(_Stage(seen, priced, growth, self.inner.settle(goal, priced)))
         return stages
 
     def _carry(self, space: Space, stages: list[_Stage], *, full: bool) -> Proposal | None:
-        """A configuration that the last of `stages` lacks: of the best of the stage before; or, if
-        nothing here has finished that a model could go by, the best there is of any before."""
+        """A configuration to carry over into the last of `stages`, if one is left.
+
+        It is one of the best of the stage before. If nothing has finished in the stage, so that a
+        model would have no data, it is the best one left of any stage before."""
         *before, stage = stages
         here, growth = stage.seen, stage.growth
         tried = {row.tobytes() for row in np.vstack([here.X, here.failed, here.pending])}
-        given_up = Counter(row.tobytes() for row in here.ignored)
-        blind = not full and not len(here.X)
+        abandoned = Counter(row.tobytes() for row in here.ignored)
+        no_data = not full and not len(here.X)
         for earlier in reversed(before):
-            for i in earlier.ranking if blind else earlier.ranking[: self.carried]:
+            for i in earlier.ranking if no_data else earlier.ranking[: self.carried]:
                 row, cost = earlier.seen.X[i], float(earlier.seen.cost[i]) * growth
                 config = space.decode(row[None, :])[0]
-                # a user's own numbers are rounded when they are decoded: it may be there as either
-                forms = {row.tobytes(), space.encode([config])[0].tobytes()}
-                too_dear = not blind and here.max_cost is not None and cost > here.max_cost
-                again = bool(forms & tried) or sum(given_up[f] for f in forms) >= _ATTEMPTS
+                # Decoding rounds a user's own numbers, so the row may be there in either form.
+                keys = {row.tobytes(), space.encode([config])[0].tobytes()}
+                too_dear = not no_data and here.max_cost is not None and cost > here.max_cost
+                again = bool(keys & tried) or sum(abandoned[key] for key in keys) >= _ATTEMPTS
                 if not again and not too_dear:
                     expected = cost if math.isfinite(cost) else None
                     return Proposal(row, Origin.CARRIED, expected_cost=expected)
-            if not blind:
+            if not no_data:
                 return None
             growth *= earlier.growth
         return None
@@ -162,9 +180,13 @@ class Staged(Strategy):
 
 @dataclass(frozen=True)
 class _Stage:
-    """What the inner strategy sees of a stage, where the best of the one before stand in for the
-    initial design; the same with all trials before it, at what they would cost here; by what factor
-    costs have grown; and the goal, settled by these costs."""
+    """One stage of a search.
+
+    - `seen`: its history, as the inner strategy sees it. The carried trials replace the design.
+    - `priced`: the same with the finished trials of earlier stages, at the cost they would have
+      here.
+    - `growth`: the factor by which costs have grown since the stage before.
+    - `goal`: the goal with a reference from the costs of `priced`."""
 
     seen: History
     priced: History
@@ -172,10 +194,11 @@ class _Stage:
     goal: Goal
 
     @cached_property
-    def ranking(self) -> NDArray[np.intp]:
-        """The finished trials of the stage (indices), best first, one for each configuration."""
+    def ranking(self) -> Indices:
+        """The finished trials of the stage (indices), best first, one for each configuration. They
+        are ranked by quality alone until a cost is known."""
         utility = self.seen.quality
-        if not self.goal.open:  # else no trial has a cost
+        if self.seen.has_costs:
             utility = self.goal.utility(utility, self.seen.cost)
         first: dict[bytes, int] = {}
         for i in np.argsort(-utility, kind="stable").tolist():  # an unknown utility comes last
@@ -183,10 +206,36 @@ class _Stage:
         return np.array(list(first.values()), dtype=np.intp)
 
 
+def trained_with(history: History, size: float) -> History:
+    """The history with only the trials of this training size."""
+    sizes = history.sizes
+    failed, pending, ignored = (
+        group == size for group in (sizes.failed, sizes.pending, sizes.ignored)
+    )
+    finished = history.take(np.flatnonzero(sizes.finished == size))
+    return replace(
+        finished,
+        failed=history.failed[failed],
+        pending=history.pending[pending],
+        ignored=history.ignored[ignored],
+        sizes=replace(
+            finished.sizes,
+            failed=sizes.failed[failed],
+            pending=sizes.pending[pending],
+            ignored=sizes.ignored[ignored],
+        ),
+    )
+
+
+def _among(X: Array, keys: set[bytes]) -> Mask:
+    """Which rows of X are in the set (n,)."""
+    return np.array([row.tobytes() in keys for row in X], dtype=bool)
+
+
 def _growth(before: History, stage: History, *, default: float) -> float:
-    """By what factor the carried trials of a stage cost more than before, in the median."""
-    known = {row.tobytes(): cost for row, cost in zip(before.X, before.cost, strict=True)}
-    there = np.array([known.get(row.tobytes(), np.nan) for row in stage.X[stage.initial]])
+    """The median factor by which the carried trials of a stage cost more than before."""
+    cost_before = {row.tobytes(): cost for row, cost in zip(before.X, before.cost, strict=True)}
+    there = np.array([cost_before.get(row.tobytes(), np.nan) for row in stage.X[stage.initial]])
     here = stage.cost[stage.initial]
     pairs = (there > 0.0) & np.isfinite(here)
     if not pairs.any():
@@ -196,7 +245,7 @@ def _growth(before: History, stage: History, *, default: float) -> float:
 
 
 def _joined(before: History, growth: float, stage: History) -> History:
-    """The stage with the finished trials of those before, at what they would cost in it."""
+    """The stage with the finished trials of those before, at the cost they would have in it."""
     with np.errstate(over="ignore"):
         earlier = replace(before, cost=before.cost * growth)
     arrays: dict[str, Any] = {
@@ -208,19 +257,10 @@ def _joined(before: History, growth: float, stage: History) -> History:
 
 
 def _started(stage: History, limit: int) -> int:
-    """The trials of a stage that count. Of those that were abandoned, only what goes beyond the
-    number that it may have: a stage in which nothing can be finished ends too."""
+    """The number of trials of a stage that count. Abandoned trials count only beyond `limit`, so
+    that a stage in which no trial ever finishes still ends."""
     counted = len(stage.X) + len(stage.failed) + len(stage.pending)
     return counted + max(0, len(stage.ignored) - limit)
-
-
-def _check_inner(inner: object) -> None:
-    if isinstance(inner, type):
-        raise TypeError(f"inner must be an object, but got the class: write {inner.__name__}()")
-    if not all(callable(getattr(inner, m, None)) for m in ("propose", "recommend", "settle")):
-        raise TypeError(f"inner must be a strategy such as Bayes(), but got {inner!r}")
-    if isinstance(inner, Staged):
-        raise TypeError(f"inner must be a strategy without stages of its own, but got {inner!r}")
 
 
 def _fractions(given: Any) -> tuple[float, ...]:

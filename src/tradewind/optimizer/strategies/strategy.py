@@ -34,6 +34,7 @@ class Strategy(Protocol):
 
     def suits(self, space: Space) -> None:
         """Raise `SpaceError` if the strategy cannot search this space."""
+        return None
 
     def eligible(self, history: History) -> Mask:
         """Which finished trials may win (n,). Results of different training sizes need not be

@@ -1,13 +1,13 @@
 """Gaussian-process regression: MAP fit, exact posterior, conditioning, gradients.
 
-The model is y = c + f(x) + ε with f ~ GP(0, a·k), k of `kernels.py`, ε ~ N(0, known + learned);
-where the training size is one of the columns, f has a shortfall that shrinks along it. Everything
-happens in standardized y; `predict` returns to the units of y.
+The model is y = c + f(x) + ε with f ~ GP(0, a·k), k from `kernels.py`, and ε ~ N(0, known + learned
+variance). If the space has training sizes, `sizes.py` adds their part. Everything is computed for
+standardized y; `predict` returns to the units of y.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,35 +15,58 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
-from tradewind.optimizer.surrogates.kernels import (
-    Embedding,
-    SizeCurve,
-    Variances,
-    matern52,
-    parameter_distances,
-    squared_distances,
-)
+from tradewind.optimizer.surrogates.kernels import Embedding, matern52, squared_distances
+from tradewind.optimizer.surrogates.sizes import SizeCurve, Sizes
 from tradewind.optimizer.transforms import Standardize
-from tradewind.types import Array, Columns, Normal
+from tradewind.types import Array, Columns, Indices, Normal
 
 _LOG_LENGTH = (-5.0, 5.0)
 _LOG_AMPLITUDE = (-5.0, 5.0)
+_LOG_NOISE = (-14.0, 3.0)
 _LOG_SHORTFALL = (-12.0, 5.0)
 _JITTER = 1e-8  # relative to the prior variance
 
 
+class NoSizes:
+    """The part of the training size where the space has none: nothing is added to the kernel."""
+
+    columns: list[int] = []
+    prior_mean: tuple[float, ...] = ()
+    prior_std: tuple[float, ...] = ()
+    b = v = 0.0
+
+    def with_variances(self, theta: Array) -> NoSizes:
+        return self
+
+    def place(self, X: Array) -> Array:
+        return X
+
+    def trend(self, X: Array) -> float:
+        return 0.0
+
+    def shortfall(self, X: Array) -> Array:
+        return np.zeros(len(X))
+
+    def product(self, rho: Array, other: Array) -> float:
+        return 0.0
+
+    def gradient(self, *_: Array | float) -> Array:
+        return np.empty(0)
+
+
 @dataclass(frozen=True)
 class GaussianProcess:
-    """How to fit: the priors of the logarithms, all normal, and the effort.
+    """How to fit: the priors, all normal for the logarithm of a hyper-parameter, and the effort.
 
-    The length-scale prior is log ℓ ~ N(length_mean + ½ log d, length_std²) on the unit cube:
-    the distance between random points grows like √d, and so does the length-scale. `apart` says
-    how inactive parameters are neutral, and `size_power` is the exponent of the curve along the
-    training size, 0 for its logarithm; None takes the size for a parameter like the others
-    (kernels.py). At the smallest size, what all configurations fall short of the largest has the
-    log variance `shared_mean`, and what each does for itself `own_mean`; `size_length` and its std
-    are those of the log length-scale along the logarithm of the size, with which y is expected to
-    grow by `size_slope` before any size has been seen."""
+    - The length-scale prior is log ℓ ~ N(length_mean + ½ log d, length_std²) on the unit cube: the
+      distance between random points grows like √d, and so does the length-scale.
+    - `apart` chooses the place of inactive parameters (kernels.py).
+    - `size_power` is the exponent of the curve along the training size, 0 for its logarithm
+      (sizes.py). With None, the size is a parameter like any other.
+    - `shared_mean` and `own_mean` are the log variances of δ and δ(x), the shortfalls at the
+      smallest size that all configurations have in common and that each has by itself.
+    - `size_length` and `size_length_std` describe the log length-scale along the logarithm of the
+      size. `size_slope` is the growth of y along it that is expected before any data."""
 
     length_mean: float = 0.0
     length_std: float = 0.5
@@ -59,7 +82,7 @@ class GaussianProcess:
     size_length_std: float = 0.7
     size_slope: float = 0.0
     max_steps: int = 50
-    fit_points: int = 300  # hyper-parameters are fitted to at most so many points, spread evenly
+    fit_points: int = 300  # hyper-parameters are fitted to at most this many points, spread evenly
 
     def __post_init__(self) -> None:
         if self.size_power is not None and not 0.0 <= self.size_power < np.inf:
@@ -76,66 +99,71 @@ class GaussianProcess:
         rng: np.random.Generator,
     ) -> GPPredictor:
         """The posterior at the most probable hyper-parameters. `rng` is not used."""
-        embedding = Embedding.of(columns, apart=self.apart, size_power=self.size_power)
-        trend = Trend.of(embedding.size, self.size_slope)
-        scale = Standardize.of(y - trend(X))
-        t = scale.forward(y - trend(X))
+        embedding, sizes = Embedding.of(columns, apart=self.apart), self._sizes(columns)
+        trend = sizes.trend(X)
+        scale = Standardize.of(y - trend)
         known = np.zeros(len(y)) if noise is None else noise / scale.scale / scale.scale
-        Z, rho = embedding(X), embedding.shortfall(X)
+        data = _Data(embedding(sizes.place(X)), sizes.shortfall(X), scale.forward(y - trend), known)
         rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), self.fit_points)).astype(int))
-        at = None if rho is None else rho[rows]
-        fit = _Likelihood(self, Z[rows], at, t[rows], known[rows], embedding, len(columns.cells))
-        theta = fit.maximize(_start(start, fit))
-        return GPPredictor.of(theta, Z, rho, t, known, embedding, scale, trend)
+        posterior = _Posterior(self, data.take(rows), embedding, sizes)
+        theta = posterior.maximize((start or {}).get("theta"))
+        return GPPredictor.of(theta, data, embedding, sizes, scale)
+
+    def _sizes(self, columns: Columns) -> Sizes | NoSizes:
+        if self.size_power is None or len(columns.fractions) < 2:
+            return NoSizes()
+        return Sizes(
+            SizeCurve.of(columns, self.size_power),
+            self.size_slope,
+            prior_mean=(self.own_mean, self.shared_mean),
+            prior_std=(self.size_std, self.size_std),
+        )
 
 
 def cost_process() -> GaussianProcess:
-    """For the logarithm of a cost, which is proportional to the training size until more is known,
-    and whose inactive parameters are apart."""
+    """For the logarithm of a cost: proportional to the training size before any data, and with
+    inactive parameters apart."""
     return GaussianProcess(apart=True, size_power=0.0, size_slope=1.0)
 
 
-def _start(start: Mapping[str, Any] | None, fit: _Likelihood) -> Array:
-    given = (start or {}).get("theta")
-    if given is not None and len(given) == len(fit.prior_mean):
-        return np.asarray(given, dtype=float)
-    return fit.prior_mean
+class _Data(NamedTuple):
+    """Observations as the process sees them."""
+
+    Z: Array  # (n, p) features
+    rho: Array  # (n,) the shortfall along the training size
+    t: Array  # (n,) standardized y
+    known: Array  # (n,) known variance of t
+
+    def take(self, rows: Indices) -> _Data:
+        return _Data(*(part[rows] for part in self))
 
 
-class _Likelihood:
-    """The log posterior density of θ = (log ℓ_1 … log ℓ_d, log a, log noise) and its gradient;
-    with sizes θ goes on with log b and log v."""
+class _Posterior:
+    """The log posterior density of θ = (log ℓ_1 … log ℓ_d, log a, log noise) and its gradient. With
+    sizes, θ continues with log b and log v."""
 
     def __init__(
-        self,
-        model: GaussianProcess,
-        Z: Array,
-        rho: Array | None,
-        t: Array,
-        known: Array,
-        embedding: Embedding,
-        d: int,
+        self, model: GaussianProcess, data: _Data, embedding: Embedding, sizes: Sizes | NoSizes
     ) -> None:
-        self.d, self.n, self.t, self.known = d, len(t), t, known
-        self.D = parameter_distances(Z, embedding, d)
+        self.d, self.n, self.t, self.known = embedding.d, len(data.t), data.t, data.known
+        self.D = embedding.pair_distances(data.Z)
         self.upper = np.triu_indices(self.n, k=1)
-        length = model.length_mean + 0.5 * np.log(d)
-        mean, std = [0.0, model.noise_mean], [model.amplitude_std, model.noise_std]
-        self.sized = rho is not None
-        rho = np.zeros(self.n) if rho is None else rho
-        self.both, self.alone = rho[self.upper[0]] * rho[self.upper[1]], np.square(rho)
-        if self.sized:
-            mean += [model.own_mean, model.shared_mean]
-            std += [model.size_std, model.size_std]
-        self.prior_mean = np.array([length] * d + mean)
-        self.prior_std = np.array([model.length_std] * d + std)
-        if embedding.size is not None:
-            self.prior_mean[embedding.size.column] = model.size_length
-            self.prior_std[embedding.size.column] = model.size_length_std
+        self.sizes = sizes
+        self.product = sizes.product(data.rho[self.upper[0]], data.rho[self.upper[1]])
+        self.squares = sizes.product(data.rho, data.rho)
+        length = model.length_mean + 0.5 * np.log(self.d)
+        mean = [length] * self.d + [0.0, model.noise_mean, *sizes.prior_mean]
+        std = [model.length_std] * self.d + [model.amplitude_std, model.noise_std, *sizes.prior_std]
+        self.prior_mean, self.prior_std = np.array(mean), np.array(std)
+        self.prior_mean[sizes.columns] = model.size_length
+        self.prior_std[sizes.columns] = model.size_length_std
         self.max_steps = model.max_steps
 
-    def maximize(self, start: Array) -> Array:
-        bounds = [_LOG_LENGTH] * self.d + [_LOG_AMPLITUDE, (-14.0, 3.0)]
+    def maximize(self, start: Sequence[float] | None) -> Array:
+        """The most probable θ, starting from an earlier one if it has the same length."""
+        if start is None or len(start) != len(self.prior_mean):
+            start = self.prior_mean.tolist()
+        bounds = [_LOG_LENGTH] * self.d + [_LOG_AMPLITUDE, _LOG_NOISE]
         bounds += [_LOG_SHORTFALL] * (len(self.prior_mean) - len(bounds))
         low, high = np.array(bounds).T
         result = minimize(
@@ -151,22 +179,22 @@ class _Likelihood:
     def _negative(self, theta: Array) -> tuple[float, Array]:
         d, n = self.d, self.n
         w, a, eta = np.exp(-2.0 * theta[:d]), np.exp(theta[d]), np.exp(theta[d + 1])
+        sizes, diagonal = self.sizes.with_variances(theta[d + 2 :]), np.diag_indices(n)
         k, slope = matern52(w @ self.D)
         K = np.zeros((n, n))
-        own, shared = np.exp(theta[d + 2 :]) if self.sized else (0.0, 0.0)
-        factor = a + own * self.both
-        K[self.upper] = factor * k + shared * self.both
-        K[np.diag_indices(n)] = a * (1.0 + _JITTER) + eta + self.known
-        K[np.diag_indices(n)] += (own + shared) * self.alone
+        factor = a + sizes.b * self.product
+        K[self.upper] = factor * k + sizes.v * self.product
+        K[diagonal] = a * (1.0 + _JITTER) + eta + self.known
+        K[diagonal] += (sizes.b + sizes.v) * self.squares
         L, info = lapack.dpotrf(K, lower=0, overwrite_a=1, clean=1)
         if info:
             return 1e25, np.zeros_like(theta)
         inverse, _ = lapack.dpotri(L, lower=0)
         half = np.triu(inverse, 1)
         precision = half + half.T
-        precision[np.diag_indices(n)] = np.diag(inverse)
+        precision[diagonal] = np.diag(inverse)
         ones = precision.sum(axis=0)
-        c = float(ones @ self.t) / float(ones.sum())  # the mean of most probable
+        c = float(ones @ self.t) / float(ones.sum())  # the most probable mean
         residual = self.t - c
         alpha = precision @ residual
         # dlogp/dK = ½ (αα' − K⁻¹); pairs i < j count twice
@@ -177,10 +205,7 @@ class _Likelihood:
         gradient[:d] = -2.0 * w * (self.D @ (pairs * slope * factor))
         gradient[d] = a * (float(pairs @ k) + trace * (1.0 + _JITTER))
         gradient[d + 1] = eta * trace
-        if self.sized:
-            along, alone = pairs * self.both, 0.5 * float(np.diag(G) @ self.alone)
-            gradient[d + 2] = own * (float(along @ k) + alone)
-            gradient[d + 3] = shared * (float(along.sum()) + alone)
+        gradient[d + 2 :] = sizes.gradient(pairs, np.diag(G), k, self.product, self.squares)
         fit = -0.5 * float(residual @ alpha) - float(np.log(np.diag(L)).sum())
         off = (theta - self.prior_mean) / self.prior_std
         value = fit - 0.5 * float(off @ off)
@@ -188,32 +213,48 @@ class _Likelihood:
         return -value, -gradient
 
 
-@dataclass(frozen=True)
-class Trend:
-    """What y grows by along the training size, before anything is seen: 0 at the largest."""
-
-    size: SizeCurve | None = None
-    slope: float = 0.0
-
-    @classmethod
-    def of(cls, size: SizeCurve | None, slope: float) -> Trend:
-        return cls(size, slope) if slope else cls()
-
-    def __call__(self, X: Array) -> Array | float:
-        if self.size is None:
-            return 0.0
-        return -self.slope / self.size.step * self.size.logs[self.size.cells(X)]
-
-
-class _Cross(NamedTuple):
-    """Rows X (m, d) beside what was seen: their features and ρ, the covariance k with it and the
-    slope of that by r², both (m, n), and V = k W'."""
+class Points(NamedTuple):
+    """Rows as a covariance sees them: weighted features (n, p) and shortfalls ρ (n,)."""
 
     features: Array
-    rho: Array | None
-    k: Array
-    slope: Array
-    V: Array
+    rho: Array
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """The prior covariance of y without its noise: a·k, and the part of the training size."""
+
+    embedding: Embedding
+    sizes: Sizes | NoSizes
+    roots: Array  # (p,) √w
+    level: float  # a
+
+    def place(self, X: Array) -> Points:
+        features = self.embedding(self.sizes.place(X)) * self.roots
+        return Points(features, self.sizes.shortfall(X))
+
+    def between(self, x: Points, y: Points) -> tuple[Array, Array]:
+        """The covariance of all pairs (m, n), and its slope by r²."""
+        k, slope = matern52(squared_distances(x.features, y.features))
+        product = self.sizes.product(x.rho[:, None], y.rho)
+        factor = self.level + self.sizes.b * product
+        slope *= factor
+        k *= factor
+        k += self.sizes.v * product
+        return k, slope
+
+    def variance(self, x: Points) -> Array | float:
+        sizes = self.sizes
+        return self.level + (sizes.b + sizes.v) * sizes.product(x.rho, x.rho)
+
+
+class Cross(NamedTuple):
+    """Rows (m, d) in relation to the n observations."""
+
+    points: Points
+    k: Array  # (m, n) covariance
+    slope: Array  # (m, n) of the covariance by r²
+    V: Array  # (m, n) k W'
 
 
 @dataclass(frozen=True)
@@ -221,13 +262,10 @@ class GPPredictor:
     """A fitted Gaussian process. `W` is the inverse of the (lower) Cholesky factor of K."""
 
     theta: Array
-    embedding: Embedding
+    covariance: Covariance
     scale: Standardize
-    trend: Trend
-    features: Array  # (n, p), weighted by √w
-    rho: Array | None  # (n,) the shortfall along the training size
-    roots: Array  # (p,) √w
-    variances: Variances
+    points: Points  # the n observations
+    noise: float  # the learned variance of ε
     constant: float
     alpha: Array  # (n,) K⁻¹ (t − c)
     W: Array  # (n, n) L⁻¹
@@ -236,143 +274,107 @@ class GPPredictor:
     def of(
         cls,
         theta: Array,
-        Z: Array,
-        rho: Array | None,
-        t: Array,
-        known: Array,
+        data: _Data,
         embedding: Embedding,
+        sizes: Sizes | NoSizes,
         scale: Standardize,
-        trend: Trend,
     ) -> GPPredictor:
-        """The posterior of standardized data t (n,) at features Z (n, p) for given θ."""
-        level, noise, *more = np.exp(theta[-2 if rho is None else -4 :]).tolist()
-        variances = Variances(level, *more)
+        """The posterior of the data for given θ."""
+        n, d = len(data.t), embedding.d
+        level, noise = np.exp(theta[d : d + 2]).tolist()
         roots = np.exp(-theta[embedding.owner])
-        features = Z * roots
-        k = matern52(squared_distances(features, features))[0]
-        K = variances.between(k, rho, rho)
-        K[np.diag_indices(len(t))] = variances.alone(rho, len(t)) + level * _JITTER + noise + known
-        L, info = lapack.dpotrf(K, lower=1, clean=1)
-        while info:  # duplicates at almost no noise: lift the diagonal until it is definite
-            K[np.diag_indices(len(t))] += 1e-6 * level
-            L, info = lapack.dpotrf(K, lower=1, clean=1)
-        W, _ = lapack.dtrtri(L, lower=1)
-        ones = W @ np.ones(len(t))
-        projected = W @ t
+        covariance = Covariance(embedding, sizes.with_variances(theta[d + 2 :]), roots, level)
+        points = Points(data.Z * roots, data.rho)
+        K = covariance.between(points, points)[0]
+        variance = covariance.variance(points)
+        K[np.diag_indices(n)] = variance + level * _JITTER + noise + data.known
+        W = invert_factor(K, lift=1e-6 * level)
+        ones = W @ np.ones(n)
+        projected = W @ data.t
         constant = float(ones @ projected) / float(ones @ ones)
         alpha = W.T @ (projected - constant * ones)
-        parts = features, rho, roots, variances, constant, alpha, W
-        return cls(theta, embedding, scale, trend, *parts)
+        return cls(theta, covariance, scale, points, noise, constant, alpha, W)
 
     @property
     def handover(self) -> Mapping[str, Any]:
         return {"theta": [round(float(x), 6) for x in self.theta]}
 
     def predict(self, X: Array) -> Normal:
-        normal = self._marginals(self._cross(X))
-        return Normal(normal.mean + self.trend(X), normal.std)
-
-    def mean(self, X: Array) -> Array:
-        """The mean of `predict`, for much less."""
-        features, rho = self.embedding(X) * self.roots, self.embedding.shortfall(X)
-        k = matern52(squared_distances(features, self.features))[0]
-        mean = self.constant + self.variances.between(k, rho, self.rho) @ self.alpha
-        return self.scale.inverse(mean) + self.trend(X)
-
-    def _cross(self, X: Array) -> _Cross:
-        features, rho = self.embedding(X) * self.roots, self.embedding.shortfall(X)
-        k, slope = matern52(squared_distances(features, self.features))
-        slope *= self.variances.factor(rho, self.rho)
-        k = self.variances.between(k, rho, self.rho)
-        return _Cross(features, rho, k, slope, k @ self.W.T)
-
-    def _marginals(self, at: _Cross) -> Normal:
-        mean, std = self.constant + at.k @ self.alpha, np.sqrt(self._variance(at))
-        return self.scale.natural(Normal(mean, std))
-
-    def _variance(self, at: _Cross) -> Array:
-        left = self.variances.alone(at.rho, len(at.V)) - np.einsum("ij,ij->i", at.V, at.V)
-        return np.asarray(np.maximum(left, 1e-10 * self.variances.level))
+        at = self.cross(X)
+        return self.natural(X, self.constant + at.k @ self.alpha, np.sqrt(self.variance(at)))
 
     def predict_gradient(self, X: Array) -> tuple[Normal, Array, Array]:
-        at = self._cross(X)
-        normal, along = self._marginals(at), self._along(X, at)
-        normal = Normal(normal.mean + self.trend(X), normal.std)
-        std = normal.std / self.scale.scale
-        d_mean = along(self.alpha[None, :])
-        d_std = -along(at.V @ self.W) / std[:, None]  # V W is k K⁻¹
+        at = self.cross(X)
+        std = np.sqrt(self.variance(at))
+        normal = self.natural(X, self.constant + at.k @ self.alpha, std)
+        gradient = self.weighted_gradient(X, at)
+        d_mean = gradient(self.alpha[None, :])
+        d_std = -gradient(at.V @ self.W) / (normal.std / self.scale.scale)[:, None]  # VW is k K⁻¹
         return normal, d_mean * self.scale.scale, d_std * self.scale.scale
 
-    def _along(self, X: Array, at: _Cross) -> Callable[[Array], Array]:
-        """The gradient by x (m, d) of Σ_n weight_n·k(x, x_n), as a function of weights (m, n)."""
-        m = self.embedding.smooth
-        inward = self.embedding.slopes(X) * self.roots[:m]
-        difference = at.features[:, None, :m] - self.features[:, :m]  # (q, n, m)
+    def cross(self, X: Array) -> Cross:
+        points = self.covariance.place(X)
+        k, slope = self.covariance.between(points, self.points)
+        return Cross(points, k, slope, k @ self.W.T)
+
+    def variance(self, at: Cross) -> Array:
+        """The posterior variance (m,) of standardized y without its noise."""
+        left = self.covariance.variance(at.points) - np.einsum("ij,ij->i", at.V, at.V)
+        return np.asarray(np.maximum(left, 1e-10 * self.covariance.level))
+
+    def natural(self, X: Array, mean: Array, std: Array) -> Normal:
+        """Marginals of standardized y at rows X in the units of y."""
+        normal = self.scale.natural(Normal(mean, std))
+        return Normal(normal.mean + self.covariance.sizes.trend(X), normal.std)
+
+    def weighted_gradient(self, X: Array, at: Cross) -> Callable[[Array], Array]:
+        """A function from weights (m, n) to the gradient by x (m, d) of Σ_n weight_n·k(x, x_n)."""
+        embedding, sizes = self.covariance.embedding, self.covariance.sizes
+        m = embedding.smooth
+        inward = embedding.slopes(X) * self.covariance.roots[:m]
+        difference = at.points.features[:, None, :m] - self.points.features[:, :m]  # (q, n, m)
 
         def gradient(weight: Array) -> Array:
             by = np.einsum("qn,qnm->qm", 2.0 * at.slope * weight, difference) * inward
-            return self.embedding.gather(by, X.shape[1])
+            full = embedding.gather(by)
+            full[:, sizes.columns] = 0.0  # there is nothing between two sizes
+            return full
 
         return gradient
-
-    def foresee(self, X: Array, Y: Array) -> Normal:
-        """The mean at rows Y (m, d), and the standard deviation by which it will move once rows X
-        have been observed, each for its own. X and Y differ in the training size alone; that a
-        better result could be bad news is not believed."""
-        x, y = self._cross(X), self._cross(Y)
-        return self._foreseen(Y, y, self._covariance(x, y) / self._spread(x))
-
-    def foresee_gradient(self, X: Array, Y: Array) -> tuple[Normal, Array, Array]:
-        """`foresee`, and the gradients of mean and std by the columns that X and Y share."""
-        x, y = self._cross(X), self._cross(Y)
-        spread, covariance = self._spread(x), self._covariance(x, y)
-        along_x, along_y = self._along(X, x), self._along(X, y)
-        known = x.V @ self.W
-        d_covariance = -along_x(y.V @ self.W) - along_y(known)
-        d_spread = -along_x(known) / spread[:, None]
-        d_std = d_covariance - (covariance / spread)[:, None] * d_spread
-        d_std *= np.where(covariance > 0.0, self.scale.scale / spread, 0.0)[:, None]
-        d_mean = along_y(self.alpha[None, :]) * self.scale.scale
-        return self._foreseen(Y, y, covariance / spread), d_mean, d_std
-
-    def _foreseen(self, X: Array, at: _Cross, std: Array) -> Normal:
-        least = 1e-5 * np.sqrt(self.variances.level)
-        mean = self.constant + at.k @ self.alpha
-        normal = self.scale.natural(Normal(mean, np.maximum(std, least)))
-        return Normal(normal.mean + self.trend(X), normal.std)
-
-    def _covariance(self, x: _Cross, y: _Cross) -> Array:
-        """Of f at rows and at the same rows elsewhere, (m,)."""
-        r2 = np.square(x.features - y.features).sum(axis=1)
-        prior, v = matern52(r2)[0], self.variances
-        both = 0.0 if x.rho is None or y.rho is None else x.rho * y.rho
-        left = np.einsum("ij,ij->i", x.V, y.V)
-        return np.asarray(prior * (v.level + v.own * both) + v.shared * both - left)
-
-    def _spread(self, at: _Cross) -> Array:
-        """The standard deviation of an observation, with its noise."""
-        noise = np.exp(self.theta[self.embedding.d + 1])
-        return np.asarray(np.sqrt(self._variance(at) + noise))
 
     def condition(self, X: Array) -> GPPredictor:
         if not len(X):
             return self
-        at = self._cross(X)
-        own = matern52(squared_distances(at.features, at.features))[0]
-        S = self.variances.between(own, at.rho, at.rho) - at.V @ at.V.T
-        S[np.diag_indices(len(X))] += self.variances.level * 1e-6  # believed (almost) exactly
-        L, _ = lapack.dpotrf(S, lower=1, clean=1)
-        inverse, _ = lapack.dtrtri(L, lower=1)
+        at = self.cross(X)
+        S = self.covariance.between(at.points, at.points)[0] - at.V @ at.V.T
+        jitter = self.covariance.level * 1e-6  # the rows are believed almost exactly
+        S[np.diag_indices(len(X))] += jitter
+        inverse = invert_factor(S, lift=jitter)
         n, p = len(self.alpha), len(X)
         W = np.zeros((n + p, n + p))
         W[:n, :n] = self.W
         W[n:, :n] = -inverse @ (at.V @ self.W)
         W[n:, n:] = inverse
-        rho = None if at.rho is None or self.rho is None else np.concatenate([self.rho, at.rho])
-        return replace(  # believed at their predicted mean, they do not move the mean anywhere
+        return replace(  # rows that are believed to equal their mean do not move the mean anywhere
             self,
-            features=np.vstack([self.features, at.features]),
-            rho=rho,
+            points=Points(*map(np.concatenate, zip(self.points, at.points, strict=True))),
             alpha=np.concatenate([self.alpha, np.zeros(p)]),
             W=W,
         )
+
+
+def invert_factor(K: Array, *, lift: float) -> Array:
+    """L⁻¹ for the lower Cholesky factor L of K. If rounding has made K indefinite, as it can with
+    duplicates at almost no noise, the diagonal is raised by `lift`, then twice that, and so on."""
+    L, info = lapack.dpotrf(K, lower=1, clean=1)
+    while info or np.isnan(L.diagonal()).any():
+        if not np.isfinite(K).all():
+            raise FloatingPointError(
+                "the covariance matrix of a Gaussian process must be finite, but it is not: "
+                "check that all rows, values and noise are finite"
+            )
+        K[np.diag_indices(len(K))] += lift
+        lift *= 2.0
+        L, info = lapack.dpotrf(K, lower=1, clean=1)
+    inverse, _ = lapack.dtrtri(L, lower=1)
+    return np.asarray(inverse)

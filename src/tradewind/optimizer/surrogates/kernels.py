@@ -1,18 +1,13 @@
-"""The covariance of the Gaussian process: Matérn-5/2 over an embedding of the mixed space.
+"""The kernel of the Gaussian process: Matérn-5/2 over an embedding of the mixed space.
 
-Numeric columns embed as themselves, categorical ones as a one-hot block scaled so that two
-different categories are at squared distance 1: the exchangeable (Hamming) kernel. A numeric
-parameter that is inactive is neutral in one of two ways: at the centre of its range, so that
-branches resemble each other where their own parameters are in the middle; or *apart*, at the
-centre of an arc on which its values lie, equally far from all of them. (Quality is better modelled
-the first way and cost the second: see docs/decisions.) Every parameter has one length-scale ℓ,
-hence one weight w = ℓ⁻² for all its features: r² = Σ_q w_q (z_q − z'_q)².
-
-More training data helps smoothly: with ρ(s) falling from 1 at the smallest size to 0 at the
-largest, y(x, s) = f(x, s) − ρ(s)·(δ + δ(x)), all three of them Gaussian, so the covariance is
-k·(a + b·ρρ') + v·ρρ'. ρ is a power law, a learning curve; of the logarithm of a cost it is the
-logarithm, because a cost is a power of the size. What follows no such curve is left to f, for which
-the size is one more feature, its logarithm.
+Numeric columns embed as themselves. Categorical ones become a one-hot block, scaled so that two
+different categories have the squared distance 1: the exchangeable (Hamming) kernel. An inactive
+numeric parameter has one of two neutral places. By default it is at the centre of its range, so
+that branches of the space resemble each other where their parameters are in the middle. If
+inactive values are `apart`, the values of the parameter lie on an arc and the inactive one at its
+centre, equally far from all of them. (The default models quality better, `apart` models cost
+better: see docs/decisions.) Every parameter has one length-scale ℓ, hence one weight w = ℓ⁻² for
+all its features: r² = Σ_q w_q (z_q − z'_q)².
 """
 
 from __future__ import annotations
@@ -30,36 +25,6 @@ _ARC = 2.0  # radians; with radius 1/_ARC, nearby values are as far apart as on 
 
 
 @dataclass(frozen=True)
-class SizeCurve:
-    """ρ(s) = (s^−p − 1) / (s₁^−p − 1), or its limit log s / log s₁ at p = 0, with s relative to the
-    largest size and s₁ the smallest. `values` are those of the cells of column `column`, and
-    `logs` those of the logarithm; a factor of e in the size is `step` of these."""
-
-    column: int
-    values: Array
-    logs: Array
-    step: float
-
-    @classmethod
-    def of(cls, columns: Columns, power: float | None) -> SizeCurve | None:
-        """None where the size is not to be seen so, or there is but one."""
-        if power is None or len(columns.fractions) < 2:
-            return None
-        logs = -np.log(np.array(columns.fractions) / columns.fractions[-1])
-        rho = np.expm1(power * logs) if power > 0 else logs
-        column = int(np.flatnonzero(columns.size)[0])
-        return cls(column, rho / rho[0], logs / logs[0], 1.0 / float(logs[0]))
-
-    def __call__(self, X: Array) -> Array:
-        return np.asarray(self.values[self.cells(X)])
-
-    def cells(self, X: Array) -> NDArray[np.int64]:
-        """The numbers of the sizes of rows X."""
-        cell = (X[:, self.column] * len(self.values)).astype(np.int64)
-        return np.clip(cell, 0, len(self.values) - 1)
-
-
-@dataclass(frozen=True)
 class Embedding:
     """Snapped rows (n, d) -> features (n, p): plain columns, the two coordinates of the arcs, and
     one-hot blocks, in this order. Feature q belongs to parameter `owner[q]`."""
@@ -69,22 +34,19 @@ class Embedding:
     categories: tuple[tuple[int, int], ...]  # (column, cells)
     owner: NDArray[np.int64]
     d: int
-    size: SizeCurve | None = None
 
     @classmethod
-    def of(cls, columns: Columns, *, apart: bool, size_power: float | None = None) -> Embedding:
-        """With a `size_power`, the training size has a curve of its own."""
+    def of(cls, columns: Columns, *, apart: bool) -> Embedding:
         bent = columns.conditional & apart
         plain = np.flatnonzero(~columns.categorical & ~bent)
         arcs = np.flatnonzero(~columns.categorical & bent)
         blocks = tuple((int(j), int(columns.cells[j])) for j in np.flatnonzero(columns.categorical))
         owner = np.concatenate([plain, arcs, arcs, *(np.full(k, j) for j, k in blocks)])
-        size = SizeCurve.of(columns, size_power)
-        return cls(plain, arcs, blocks, owner.astype(np.int64), len(columns.cells), size)
+        return cls(plain, arcs, blocks, owner.astype(np.int64), len(columns.cells))
 
     @property
     def smooth(self) -> int:
-        """How many features, counted from the first, vary smoothly with their parameter."""
+        """The number of features that vary smoothly with their parameter. They come first."""
         return len(self.plain) + 2 * len(self.arcs)
 
     def __call__(self, X: Array) -> Array:
@@ -92,8 +54,6 @@ class Embedding:
         a, b, m = len(self.plain), len(self.arcs), self.smooth
         Z[:, :a] = X[:, self.plain]
         Z[:, :a][np.isnan(Z[:, :a])] = _CENTRE
-        if self.size is not None:
-            Z[:, self.plain.searchsorted(self.size.column)] = self.size.logs[self.size.cells(X)]
         if b:
             cos, sin = self._arcs(X)
             Z[:, a : a + b], Z[:, a + b : m] = cos / _ARC, sin / _ARC
@@ -104,16 +64,10 @@ class Embedding:
             m += k
         return Z
 
-    def shortfall(self, X: Array) -> Array | None:
-        """ρ of the training sizes of rows X, (n,); None where the size has no curve."""
-        return None if self.size is None else self.size(X)
-
     def slopes(self, X: Array) -> Array:
         """The derivatives of the smooth features by their parameters, (n, smooth)."""
         cos, sin = self._arcs(X)
         active = ~np.isnan(X[:, self.plain])
-        if self.size is not None:  # its values are apart: there is nothing between them
-            active[:, self.plain.searchsorted(self.size.column)] = False
         return np.hstack([active.astype(float), -sin, cos])
 
     def _arcs(self, X: Array) -> tuple[Array, Array]:
@@ -123,41 +77,24 @@ class Embedding:
         angle = _ARC * np.where(active, u, 0.0)
         return np.where(active, np.cos(angle), 0.0), np.sin(angle)
 
-    def gather(self, along: Array, d: int) -> Array:
-        """Sum what belongs to the smooth features (n, smooth) over their parameters: (n, d)."""
+    def gather(self, by_feature: Array) -> Array:
+        """Derivatives by the smooth features (n, smooth), summed over those of each parameter:
+        (n, d)."""
         a, b = len(self.plain), len(self.arcs)
-        full = np.zeros((len(along), d))
-        full[:, self.plain] = along[:, :a]
-        full[:, self.arcs] = along[:, a : a + b] + along[:, a + b :]
+        full = np.zeros((len(by_feature), self.d))
+        full[:, self.plain] = by_feature[:, :a]
+        full[:, self.arcs] = by_feature[:, a : a + b] + by_feature[:, a + b :]
         return full
 
-
-@dataclass(frozen=True)
-class Variances:
-    """a of the level f, b of each configuration's own shortfall, v of the one that all share."""
-
-    level: float
-    own: float = 0.0
-    shared: float = 0.0
-
-    def factor(self, rho: Array | None, other: Array | None) -> Array | float:
-        """What k is multiplied by, for shortfalls ρ (n,) and ρ' (m,)."""
-        if rho is None or other is None:
-            return self.level
-        return self.level + self.own * np.outer(rho, other)
-
-    def between(self, k: Array, rho: Array | None, other: Array | None) -> Array:
-        """The covariance, for k (n, m)."""
-        K = k * self.factor(rho, other)
-        if rho is not None and other is not None:
-            K += self.shared * np.outer(rho, other)
-        return K
-
-    def alone(self, rho: Array | None, n: int) -> Array:
-        """The variance of n points."""
-        if rho is None:
-            return np.full(n, self.level)
-        return self.level + (self.own + self.shared) * np.square(rho)
+    def pair_distances(self, Z: Array) -> Array:
+        """Squared distances of every pair i < j of features Z along every parameter:
+        (d, n(n−1)/2)."""
+        i, j = np.triu_indices(len(Z), k=1)
+        D = np.zeros((self.d, len(i)))
+        for q, parameter in enumerate(self.owner):
+            z = Z[:, q]
+            D[parameter] += np.square(z[i] - z[j])
+        return D
 
 
 def squared_distances(A: Array, B: Array) -> Array:
@@ -167,16 +104,6 @@ def squared_distances(A: Array, B: Array) -> Array:
     D += np.einsum("ij,ij->i", A, A)[:, None]
     D += np.einsum("ij,ij->i", B, B)
     return np.maximum(D, 0.0, out=D)
-
-
-def parameter_distances(Z: Array, embedding: Embedding, d: int) -> Array:
-    """Squared distances of every pair i < j along every parameter: (d, n(n−1)/2)."""
-    i, j = np.triu_indices(len(Z), k=1)
-    D = np.zeros((d, len(i)))
-    for q, parameter in enumerate(embedding.owner):
-        z = Z[:, q]
-        D[parameter] += np.square(z[i] - z[j])
-    return D
 
 
 def matern52(r2: Array) -> tuple[Array, Array]:

@@ -1,9 +1,8 @@
-"""Where the candidates of a search are evaluated, when that is not one after the other.
+"""Evaluating several candidates at the same time.
 
-With `n_jobs` they run in worker processes of Tradewind's own, which take the next trial as soon
-as they are free; joblib's own way to hand out work lazily would propose up to `n_jobs` trials too
-many ahead of their results. Where the user has chosen another backend of joblib, trials go to that
-in rounds.
+With `n_jobs`, candidates run in Tradewind's own worker processes, which take the next trial as soon
+as they are free. joblib's lazy dispatch would need up to `n_jobs` proposals ahead of their results.
+If the user has chosen another joblib backend, trials run there in rounds.
 """
 
 from __future__ import annotations
@@ -26,28 +25,33 @@ from scipy.sparse import issparse
 from tradewind.runners.evaluate import evaluate
 from tradewind.runners.processes import ProcessRunner
 from tradewind.runners.runner import Done, Failure, Runner, Stopped, TrialLimits
-from tradewind.sklearn.evaluation import Fit, Objective
+from tradewind.sklearn.evaluation import CrossValidatedObjective, Fit
 from tradewind.types import Outcome, Trial, Usage
 
-_LARGE = 2**20  # bytes; what is mapped cannot be written to, and joblib maps no less either
+_LARGE = 2**20  # bytes, as in joblib: smaller arrays are copied, because mapped ones are read-only
 
 
 @contextmanager
-def workers(
-    objective: Objective, fits: dict[int, list[Fit]], n_jobs: int | None, n_trials: int | None
-) -> Iterator[tuple[Objective, Runner | None]]:
-    """The objective as it is to be run, and where; what it keeps of its trials goes to `fits`."""
+def open_workers(
+    objective: CrossValidatedObjective,
+    fits: dict[int, list[Fit]],
+    n_jobs: int | None,
+    n_trials: int | None,
+) -> Iterator[tuple[CrossValidatedObjective, Runner | None]]:
+    """The objective to run and the runner to use (None: this process). The fits of the trials are
+    in `fits` at the latest when the context ends."""
     n = joblib.effective_n_jobs(n_jobs)
     n = n if n_trials is None else min(n, n_trials)
     if n == 1:
         yield replace(objective, keep=fits.__setitem__), None
     elif os.name != "posix" or not isinstance(get_active_backend()[0], LokyBackend):
-        yield objective, Rounds(n, fits)
+        yield objective, JoblibRunner(n, fits)
     else:
         where = os.environ.get("JOBLIB_TEMP_FOLDER")
         with tempfile.TemporaryDirectory(prefix="tradewind-", dir=where) as folder:
             try:
-                yield _shared(replace(objective, keep=_ToFile(folder)), folder), ProcessRunner(n)
+                keeping = replace(objective, keep=_WriteFits(folder))
+                yield _share_arrays(keeping, folder), ProcessRunner(n)
             finally:
                 for file in Path(folder).glob("*.fits"):
                     fits[int(file.stem)] = pickle.loads(file.read_bytes())
@@ -57,8 +61,8 @@ def workers(
 
 
 @dataclass(frozen=True)
-class _ToFile:
-    """Keeps what is known of a trial in a file, where another process finds it."""
+class _WriteFits:
+    """Writes the fits of a trial to a file, for the process that runs the search."""
 
     folder: str
 
@@ -69,8 +73,9 @@ class _ToFile:
         aside.replace(file)
 
 
-class _OnDisk:
-    """A stand-in for what was dumped: who unpickles it gets that, mapped into memory."""
+class _MappedFile:
+    """A stand-in for an object that joblib dumped to a file. Unpickling the stand-in gives that
+    object, with its arrays mapped into memory."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -79,27 +84,30 @@ class _OnDisk:
         return joblib.load, (self.path, "r")
 
 
-def _shared(objective: Objective, folder: str) -> Objective:
-    """The same objective with its arrays in files, of which all processes share the memory."""
+def _share_arrays(objective: CrossValidatedObjective, folder: str) -> CrossValidatedObjective:
+    """The same objective with its large arrays in files, so that all processes share the memory."""
 
-    def shared(value: Any, name: str) -> Any:
+    def share(value: Any, name: str) -> Any:
         if isinstance(value, Mapping):
-            return {key: shared(each, f"{name}-{i}") for i, (key, each) in enumerate(value.items())}
-        if not _is_array(value):
+            return {key: share(each, f"{name}-{i}") for i, (key, each) in enumerate(value.items())}
+        if not _is_large_array(value):
             return value
         path = os.path.join(folder, f"{name}.data")
         joblib.dump(value, path)
-        return _OnDisk(path)
+        return _MappedFile(path)
 
     evaluation = objective.evaluation
     data = evaluation.data
     names = ("X", "y", "groups", "fit_params", "score_params")
-    data = replace(data, **{name: shared(getattr(data, name), name) for name in names})
-    splits: Any = _OnDisk(joblib.dump(evaluation.splits, os.path.join(folder, "splits.data"))[0])
+    data = replace(data, **{name: share(getattr(data, name), name) for name in names})
+    path = joblib.dump(evaluation.splits, os.path.join(folder, "splits.data"))[0]
+    splits: Any = _MappedFile(path)
     return replace(objective, evaluation=replace(evaluation, data=data, splits=splits))
 
 
-def _is_array(value: Any) -> bool:
+def _is_large_array(value: Any) -> bool:
+    """Whether to share this value. Data frames and sparse matrices are shared whatever their
+    size."""
     if isinstance(value, np.ndarray):
         return bool(value.dtype != object and value.nbytes >= _LARGE)
     return hasattr(value, "iloc") or bool(issparse(value))
@@ -109,29 +117,30 @@ def _is_array(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Rounds:
-    """Evaluates with whatever backend joblib has, as many trials at a time as it has workers."""
+class JoblibRunner:
+    """Evaluates trials with joblib's active backend, in rounds of `n_workers` trials."""
 
     n_workers: int
     fits: dict[int, list[Fit]]
 
-    def open(self, objective: Any, limits: TrialLimits) -> RoundWorkers:
-        return RoundWorkers(self, objective)
+    def open(self, objective: Any, limits: TrialLimits) -> JoblibWorkers:
+        return JoblibWorkers(self, objective)
 
 
-class RoundWorkers:
-    """joblib at work: a round of trials runs inside `wait`, whatever the timeout of that."""
+class JoblibWorkers:
+    """The workers of a `JoblibRunner`. A round of trials runs inside `wait`, whatever its timeout
+    is."""
 
     synchronous = True
 
-    def __init__(self, rounds: Rounds, objective: Objective) -> None:
-        self.slots = rounds.n_workers
-        self._fits, self._objective = rounds.fits, objective
+    def __init__(self, runner: JoblibRunner, objective: CrossValidatedObjective) -> None:
+        self.slots = runner.n_workers
+        self._fits, self._objective = runner.fits, objective
         self.opened = self.now()
         self._waiting: list[Trial] = []
         self._stopped: list[Done] = []
         self._parallel = joblib.Parallel(n_jobs=self.slots, batch_size=1)
-        self._parallel.__enter__()  # keeps the workers from round to round
+        self._parallel.__enter__()  # keeps joblib's workers between rounds
 
     @property
     def free(self) -> int:
@@ -143,7 +152,7 @@ class RoundWorkers:
     def wait(self, timeout: float | None = None) -> list[Done]:
         trials, self._waiting = self._waiting, []
         done, self._stopped = self._stopped, []
-        work = joblib.delayed(_evaluated)
+        work = joblib.delayed(_evaluate_candidate)
         results = self._parallel(work(self._objective, trial) for trial in trials)
         for trial, (result, usage, fits) in zip(trials, results, strict=True):
             self._fits.update(fits)
@@ -152,7 +161,7 @@ class RoundWorkers:
         return done
 
     def stop(self, numbers: Iterable[int], reason: str) -> None:
-        """Only what has not begun: the caller cannot be here while a round runs."""
+        """Stop trials that have not begun. Nobody can call this while a round runs."""
         named = set(numbers)
         stopped = [trial for trial in self._waiting if trial.number in named]
         self._waiting = [trial for trial in self._waiting if trial.number not in named]
@@ -166,9 +175,10 @@ class RoundWorkers:
         self._parallel.__exit__(None, None, None)
 
 
-def _evaluated(
-    objective: Objective, trial: Trial
+def _evaluate_candidate(
+    objective: CrossValidatedObjective, trial: Trial
 ) -> tuple[Outcome | Failure, Usage, dict[int, list[Fit]]]:
+    """Evaluate one trial in a joblib worker, and return its fits along with the result."""
     fits: dict[int, list[Fit]] = {}
     result, usage = evaluate(replace(objective, keep=fits.__setitem__), trial)
     return result, usage, fits

@@ -1,4 +1,4 @@
-"""The candidates of a search, as users see them, and with how much data to refit one."""
+"""The candidates of a search as users see them, and how much data to refit one with."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from tradewind.types import Trial
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate of a search: its place in `cv_results_`, its parameters, the fraction of the
-    training rows, its mean test score, and its cost: the mean time of a fit, in seconds."""
+    """A candidate of a search.
+
+    `index` is its place in `cv_results_`, `train_size` the fraction of the training rows it was
+    fitted with, `score` its mean test score, and `cost` the mean time of a fit in seconds."""
 
     index: int
     params: Mapping[str, Any]
@@ -24,8 +26,8 @@ class Candidate:
 
 
 def refit_size(study: Study, trial: Trial) -> float:
-    """The fraction of the rows to refit a candidate with: its own, or all where sizes are there to
-    learn from."""
+    """The fraction of the rows to refit a candidate with: its own, or the largest one if the small
+    sizes were only there to learn from."""
     if isinstance(study.strategy, MultiFidelity):
         return study.space.columns.fractions[-1]
     return trial.train_size

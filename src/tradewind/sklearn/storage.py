@@ -1,4 +1,4 @@
-"""What a stored study has to do with a search: under which name it is kept, and what it knows."""
+"""The stored study of a search: its name, and the results that it already has."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from tradewind.types import Trial
 
 
 def study_name(given: str | None, evaluation: Evaluation, scoring: Any) -> str:
-    """A name that no search has with other data, folds or scores, or another estimator: their
-    results must not be mixed. In a nested search every outer fold has its own."""
+    """A name that includes a digest of the estimator, the data, the folds and the scoring, so that
+    results of different searches are never mixed. In a nested search, every outer fold gets its
+    own study."""
     data, estimator = evaluation.data, evaluation.estimator
     parts = (estimator, data.X, data.y, data.groups, data.fit_params, evaluation.splits, scoring)
     try:
         digest = joblib.hash(parts)
-    except Exception:  # what pickle cannot write, such as a lambda
+    except Exception:  # pickle cannot write some objects, such as a lambda
         digest = hashlib.md5(cloudpickle.dumps(parts), usedforsecurity=False).hexdigest()
     return f"{given or type(estimator).__name__}-{str(digest)[:12]}"
 
 
-def restored(trial: Trial, metric: str, n_splits: int) -> list[Fit]:
-    """What a stored study knows of the fits of a candidate: its scores by the metric that was
-    optimized, and their mean time."""
+def fits_in_store(trial: Trial, metric: str, n_splits: int) -> list[Fit]:
+    """The fits of a candidate as far as the stored study knows them: the scores of the optimized
+    metric, and the mean time of a fit."""
     cost = np.nan if trial.cost is None else trial.cost
     scores = trial.folds
-    if trial.finished and not scores:  # added by hand
+    if trial.finished and not scores:  # the user added this result
         scores = (trial.value or 0.0,) * n_splits
     if len(scores) > n_splits or (trial.finished and not trial.raced and len(scores) < n_splits):
         raise ValueError(

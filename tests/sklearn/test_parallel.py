@@ -25,8 +25,8 @@ from sklearn.metrics import accuracy_score, make_scorer
 from tests.sklearn.models import Crashing, Fragile, Gate, Known, Slow, X, y
 from tests.studies import environment
 from tradewind.sklearn import TradeoffSearchCV
-from tradewind.sklearn.evaluation import Data, Evaluation, Objective
-from tradewind.sklearn.workers import _shared
+from tradewind.sklearn.evaluation import CrossValidatedObjective, Evaluation, TrainingData
+from tradewind.sklearn.parallel import _share_arrays
 from tradewind.space.distributions import translate
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* workers share .* core:UserWarning")
@@ -108,7 +108,7 @@ def test_as_many_jobs_as_cores_and_none_are_understood() -> None:
 
 def test_arrays_are_mapped_into_the_memory_of_workers(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": np.arange(4.0), "b": list("wxyz")})
-    data = Data(
+    data = TrainingData(
         X=sparse.csr_matrix(np.eye(4)),
         y=np.arange(2**17),
         groups=["a", "b", "c", "d"],
@@ -116,11 +116,11 @@ def test_arrays_are_mapped_into_the_memory_of_workers(tmp_path: Path) -> None:
     )
     splits = [(np.arange(2), np.arange(2, 4))]
     scorer = make_scorer(accuracy_score)
-    objective = Objective(
+    objective = CrossValidatedObjective(
         Evaluation(Known(), data, splits, scorer, np.nan), translate({"quality": [1, 2]}), "score"
     )
-    blob = cloudpickle.dumps(_shared(objective, str(tmp_path)))
-    again: Objective = pickle.loads(blob)
+    blob = cloudpickle.dumps(_share_arrays(objective, str(tmp_path)))
+    again: CrossValidatedObjective = pickle.loads(blob)
     shared = again.evaluation.data
     assert isinstance(shared.X.data, np.memmap)
     assert_array_equal(shared.X.toarray(), np.eye(4))

@@ -1,0 +1,107 @@
+"""Several drivers on one log: what a session does about the trials and claims of others.
+
+A session that is alone computes a proposal and writes it in one append. If other drivers hold
+trials, it claims the number first, so that no two drivers compute the same trial. Trials whose
+driver has let its lease run out go back to the queue.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tradewind.errors import StorageError
+from tradewind.log.events import Abandoned, Claimed, Event, Requeued
+from tradewind.log.state import StudyState
+from tradewind.types import State, Trial
+
+if TYPE_CHECKING:
+    from tradewind.engine.session import Session
+
+MAX_LOSSES = 3  # a trial whose worker or driver dies more often than this is abandoned
+CLAIM = 300.0  # seconds for a proposal whose lease nobody renews
+_MAX_REPEATS = 10  # times a proposal is repeated because another driver proposed almost the same
+
+
+@dataclass(frozen=True)
+class Request:
+    """What somebody wants who asks for a trial (see `Session.ask`)."""
+
+    max_cost: float | None
+    lease: float | None
+    keep: bool
+    start: bool
+
+
+# ---- lost trials ----
+
+
+def lost(session: Session, state: StudyState) -> list[int]:
+    """The trials and claims of other drivers whose lease has run out."""
+    return sorted(state.leased - session.held - session.log.beat([], 0.0))
+
+
+def requeue(session: Session, state: StudyState, lost: list[int]) -> bool:
+    """Put lost trials back into the queue; False if another driver wrote first."""
+    events: list[Event] = []
+    for trial in (state.trials[number] for number in lost if number in state.trials):
+        if trial.state is State.WAITING:
+            reason = "its driver ended before starting it"
+            events.append(Requeued(trial.number, reason, retry=False))
+        else:
+            events.append(loss(trial, "its driver ended while it ran", session.clock()))
+    return not events or session.journal.append(events)
+
+
+def loss(trial: Trial, reason: str, at: float) -> Requeued | Abandoned:
+    """The event for a trial whose worker or driver died: it is run again, but not forever."""
+    if trial.losses < MAX_LOSSES:
+        return Requeued(trial.number, reason, lost=True)
+    return Abandoned(trial.number, f"{reason}, {MAX_LOSSES + 1} times", at=at)
+
+
+# ---- claims ----
+
+
+def claim_and_propose(session: Session, number: int, request: Request) -> int | None:
+    """Claim a number, then compute and write its proposal. None if another driver was faster, or
+    took the claim over because the proposal took too long."""
+    seconds = request.lease if request.keep and request.lease else CLAIM
+    claim = Claimed(number, session.id)
+    if not session.journal.append([claim], lease=seconds, number=number):
+        return None
+    if request.keep:
+        session.held.add(number)
+    proposed = False
+    try:
+        proposed = _propose_claimed(session, number, request)
+    finally:
+        if not proposed:
+            session.held.discard(number)
+    if proposed and request.lease is not None and not request.keep:
+        with suppress(StorageError):  # the lease of the claim still stands
+            session.log.beat([number], request.lease)
+    return number if proposed else None
+
+
+def _propose_claimed(session: Session, number: int, request: Request) -> bool:
+    """Compute and write the proposal of a claimed trial; False if the claim was taken over."""
+    proposed, attempts = None, 0
+    while True:
+        proposer = session.journal.latest()
+        state = proposer.state
+        if state.holder.get(number) != session.id:
+            return False
+        if number in state.trials:
+            return True
+        if proposed is not None and attempts <= _MAX_REPEATS:
+            if proposer.is_like_recent(proposed.params, proposed.seen):
+                proposed = None
+        if proposed is None:
+            if (state.goal, state.strategy) != session.plan.data:
+                session.change_plan(state)
+            proposed, attempts = session.propose(number, request), attempts + 1
+        if session.journal.append([proposed, *session.started(number, request)]):
+            return True
+        session.journal.read()

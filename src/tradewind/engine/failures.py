@@ -1,0 +1,87 @@
+"""What becomes of a trial that gave no outcome: it fails, runs again, or is abandoned."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Literal
+
+from tradewind.engine.limits import Prices
+from tradewind.engine.session import Session
+from tradewind.engine.signals import Terminated
+from tradewind.errors import TrialFailed
+from tradewind.runners.runner import Done, Failure, Lost, Stopped, cause
+from tradewind.types import Outcome, State, Trial
+
+_logger = logging.getLogger("tradewind")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What to do about failures, and for how long a trial is leased."""
+
+    catch: tuple[type[BaseException], ...] = (Exception,)
+    on_error: Literal["penalize", "ignore", "raise"] = "penalize"
+    max_retries: int = 0
+    lease: float = 30.0
+
+    def catches(self, failure: Failure) -> bool:
+        """Whether the search goes on after this failure."""
+        return failure.raised is None or isinstance(failure.raised, self.catch)
+
+
+def report(
+    session: Session, policy: Policy, done: Done, prices: Prices | None, *, interrupts: int
+) -> Trial:
+    """Report a result without an outcome, and return the trial. If it waits again, it will be run
+    again. `interrupts` counts the user's Ctrl-C."""
+    number = done.trial.number
+    match done.result:
+        case Failure(raised=Terminated() as raised):  # not the trial's fault: no retry is used up
+            return session.requeue(number, str(raised), retry=False, mine=True)
+        case Failure(raised=KeyboardInterrupt()) if interrupts > 1:
+            return session.abandon(number, "interrupted", mine=True)
+        case Failure(error) as failure:
+            failures = done.trial.retries - done.trial.losses
+            if failures < policy.max_retries and policy.catches(failure):
+                return _run_again(session.requeue(number, cause(error), mine=True), cause(error))
+            penalize, cost = policy.on_error == "penalize", _cost(session, done, prices)
+            return session.fail(number, error, cost, done.usage, penalize=penalize, mine=True)
+        case Lost(reason):
+            return _run_again(session.lose(number, reason), reason)
+        case Stopped(reason):
+            cost = _cost(session, done, prices)
+            return session.abandon(number, f"stopped: {reason}", cost, mine=True)
+    raise AssertionError(f"{done.result} is an outcome")
+
+
+def _run_again(trial: Trial, reason: str) -> Trial:
+    if trial.state is State.WAITING:  # a trial that was lost too often is abandoned instead
+        _logger.warning("trial %d runs again: %s", trial.number, reason)
+    return trial
+
+
+def _cost(session: Session, done: Done, prices: Prices | None) -> float | None:
+    """What an evaluation has cost, by what other trials cost per second."""
+    return (prices or Prices(session.trials())).cost_of(done.result, done.usage)
+
+
+def raise_if_due(policy: Policy, failure: Failure, *, ended: bool) -> None:
+    """Raise what must end the search. `ended` is false for a trial that will run again."""
+    raised = failure.raised
+    if isinstance(raised, Terminated) or (raised and ended and not policy.catches(failure)):
+        raise raised
+    if ended and policy.on_error == "raise":
+        raise raised or TrialFailed(failure.error)
+
+
+def is_recorded(trial: Trial, done: Done) -> bool:
+    """Whether the log has exactly this result."""
+    match done.result:
+        case Outcome() as outcome:
+            known = Outcome(trial.value or 0.0, trial.cost, trial.folds, trial.raced, trial.share)
+            return trial.finished and known == outcome and trial.usage == done.usage
+        case Failure(error):
+            return trial.error == error and trial.usage == done.usage
+        case Lost(reason) | Stopped(reason):
+            return trial.error is not None and reason in trial.error

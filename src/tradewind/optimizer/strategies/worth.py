@@ -1,0 +1,167 @@
+"""What a row is worth: the models of one proposal, and the score that a maximizer climbs.
+
+Quality is modelled standardized, after an output transform. Cost is modelled (costs.py) only if
+the goal or a limit asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from tradewind.goals import Acquisition, Goal, TradeoffRule
+from tradewind.optimizer.history import History, alike
+from tradewind.optimizer.log_error import LogError
+from tradewind.optimizer.strategies.costs import Charge, Price, slope_by_cost
+from tradewind.optimizer.surrogates.surrogate import Differentiable, Predictor, Surrogate
+from tradewind.optimizer.transforms import Clip, Identity, Standardize
+from tradewind.types import Array, Columns, Incumbent, Normal, Partials
+
+
+class Output(Enum):
+    """What is done to quality before it is modelled."""
+
+    CLIP = "clip"  # cut off the bad tail: transforms.Clip
+    LOG_ERROR = "log_error"  # H eq. 15
+    IDENTITY = "identity"
+
+    def transform(self, quality: Array, *, best: float) -> Clip | LogError | Identity:
+        """The transform for these qualities. It never clips the utility of the `best` trial: under
+        a trade-off, a bad but cheap trial may be the best."""
+        if self is Output.CLIP:
+            return Clip(min(Clip.of(quality).floor, best))
+        return LogError() if self is Output.LOG_ERROR else Identity()
+
+
+@dataclass(frozen=True)
+class Models:
+    """The fitted models of one proposal, in the units in which they are scored.
+
+    `quality` predicts standardized quality; `units` leads back to natural quality. `cost` predicts
+    the cost that the goal weighs, and `price` what a trial will cost. Both are None if nothing asks
+    for them."""
+
+    quality: Predictor
+    units: Standardize
+    incumbent: Incumbent
+    handover: Mapping[str, Any]
+    cost: Predictor | None = None
+    price: Price | None = None
+
+    def median_cost(self, row: Array) -> float | None:
+        """The median cost of a trial of this row (d,), if cost is modelled."""
+        return None if self.price is None else self.price.median(row)
+
+
+def fit_quality(
+    surrogate: Surrogate,
+    history: History,
+    transform: Clip | LogError | Identity,
+    *,
+    columns: Columns,
+    rng: np.random.Generator,
+) -> tuple[Standardize, Predictor]:
+    """The units of transformed quality, and its model in these units. A failed trial counts as bad
+    as the worst finished one."""
+    X = np.vstack([history.X, history.failed])
+    y = np.concatenate([history.quality, np.full(len(history.failed), history.quality.min())])
+    noise = np.concatenate([history.noise, np.zeros(len(history.failed))])
+    t = transform.forward(y)
+    units = Standardize.of(t)
+    model = surrogate.fit(
+        X,
+        units.forward(t),
+        columns=columns,
+        # noise of a thousand times the spread of all values says nothing; larger would not say less
+        noise=np.square(np.minimum(np.sqrt(noise) * transform.slope(y) / units.scale, 1e3)),
+        start=history.handover.get("quality"),
+        rng=rng,
+    )
+    return units, model
+
+
+@dataclass(frozen=True)
+class ModelScore:
+    """How much snapped rows are worth trying. Rows that were tried, or are almost the same as a
+    `pending` one, score −inf."""
+
+    models: Models
+    goal: Goal
+    acquisition: Acquisition
+    rule: TradeoffRule
+    charge: Charge | None
+    tried: frozenset[bytes]
+    pending: Array
+    columns: Columns
+
+    def __call__(self, X: Array) -> Array:
+        models, charge = self.models, self.charge
+        cost = None if models.cost is None else models.cost.predict(X)
+        value = self._worth(models.quality.predict(X), cost).value
+        if charge is not None:
+            shared = charge.model is models.cost
+            value = charge(value, cost if shared and cost else charge.model.predict(X))
+        again = np.array([row.tobytes() in self.tried for row in X])
+        if len(self.pending):
+            again |= alike(X, self.pending, self.columns)
+        return np.where(again, -np.inf, value)
+
+    def _worth(self, quality: Normal, cost: Normal | None) -> Partials:
+        return self.goal.score(
+            quality,
+            cost,
+            incumbent=self.models.incumbent,
+            acquisition=self.acquisition,
+            rule=self.rule,
+            unit=self.models.units.scale,
+        )
+
+
+class SmoothModelScore(ModelScore):
+    """The same for models with gradients."""
+
+    def gradient(self, X: Array) -> tuple[Array, Array]:
+        models, charge = self.models, self.charge
+        quality, d_mean, d_std = _smooth(models.quality).predict_gradient(X)
+        cost = None if models.cost is None else _smooth(models.cost).predict_gradient(X)
+        worth = self._worth(quality, None if cost is None else cost[0])
+        value = worth.value
+        slope = worth.by_mean[:, None] * d_mean + worth.by_std[:, None] * d_std
+        if cost is not None:
+            slope += slope_by_cost(worth, cost)
+        if charge is not None:
+            shared = charge.model is models.cost
+            price = cost if shared and cost else _smooth(charge.model).predict_gradient(X)
+            charged = charge.partials(value, price[0])
+            value, slope = charged.value, slope + slope_by_cost(charged, price)
+        return value, slope
+
+
+def _smooth(model: Predictor) -> Differentiable:
+    assert isinstance(model, Differentiable)
+    return model
+
+
+def model_score(
+    models: Models,
+    goal: Goal,
+    acquisition: Acquisition,
+    rule: TradeoffRule,
+    *,
+    cost_power: float,
+    history: History,
+    columns: Columns,
+) -> ModelScore:
+    """The score of a row for the next trial. It has a gradient if all models have one.
+
+    The score is divided by cost^`cost_power`, and `history.max_cost` limits the cost."""
+    charge = None if models.price is None else models.price.charge(cost_power, history.max_cost)
+    parts = (models.quality, models.cost, None if charge is None else charge.model)
+    smooth = all(isinstance(part, Differentiable) for part in parts if part is not None)
+    kind = SmoothModelScore if smooth else ModelScore
+    tried = frozenset(row.tobytes() for row in history.evaluated)
+    return kind(models, goal, acquisition, rule, charge, tried, history.pending, columns)

@@ -1,0 +1,164 @@
+"""Scales: values <-> coordinates in the unit interval [0, 1].
+
+A finite scale divides the interval into `cells`, one per value, and puts each value at the centre
+of its cell. Uniform sampling therefore makes all choices, and all integers of a linear scale,
+equally likely. A continuous scale has `cells = 0`. The parameters of parameters.py inherit from
+these classes and check what users declare; encoding.py calls them for each value of a row.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tradewind.types import Array, Value
+
+_DIGITS = 12  # decoded floats are rounded, so that a replayed proposal is identical to the bit
+_EXACT_DIGITS = 14  # of a float's 16: those that survive the way to the unit interval and back
+_TABLE = 2**14  # the most centres of a log scale that are stored
+
+
+def key(value: Any) -> tuple[bool, Any]:
+    """What tells values apart: True is not 1, but 1 is 1.0."""
+    return isinstance(value, bool), value
+
+
+@dataclass(frozen=True, init=False)
+class FloatScale:
+    """Real numbers from `low` to `high`."""
+
+    low: float
+    high: float
+    log: bool
+
+    cells = 0
+
+    def to_unit(self, value: Any) -> float:
+        a, b = self._ends
+        u = ((math.log(value) if self.log else value) - a) / (b - a)
+        return u if 0.0 <= u <= 1.0 else float(u > 0.5)  # rounding can leave [0, 1] by an ulp
+
+    def from_unit(self, u: float) -> float:
+        """The value at u, rounded to 12 digits; the two bounds are not rounded.
+
+        Rounding is stable: `from_unit(to_unit(x)) == x` for every x that this method returns."""
+        if u <= 0.0:
+            return self.low
+        if u >= 1.0:
+            return self.high
+        a, b = self._ends
+        x = a + u * (b - a)
+        x = self._round(math.exp(min(x, b)) if self.log else x)
+        near_low, near_high = self._rounded_bounds
+        if x <= near_low:
+            return self.low
+        return self.high if x >= near_high else x
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        return (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
+
+    @cached_property
+    def _digits(self) -> int:
+        """Significant digits on a log scale, decimal places on a linear one."""
+        a, b = self._ends
+        exact = _EXACT_DIGITS - math.ceil(math.log10(max(abs(a), abs(b))))
+        # On a linear scale the step matters relative to the range: -1e3 + u * 2e3 has lost the
+        # last digits of a value near 0, and 1e15 + u * 10 needs more than 12.
+        return min(_DIGITS if self.log else _DIGITS - math.ceil(math.log10(b - a)), exact)
+
+    @cached_property
+    def _rounded_bounds(self) -> tuple[float, float]:
+        return self._round(self.low), self._round(self.high)
+
+    def _round(self, x: float) -> float:
+        return float(f"{x:.{self._digits}g}") if self.log else round(x, self._digits)
+
+
+@dataclass(frozen=True, init=False)
+class IntScale:
+    """Whole numbers from `low` to `high`, both included."""
+
+    low: int
+    high: int
+    log: bool
+
+    @property
+    def cells(self) -> int:
+        return self.high - self.low + 1
+
+    def to_unit(self, value: Any) -> float:
+        if self.log:
+            a, b = self._ends
+            return (math.log(value) - a) / (b - a)
+        return float(value - self.low + 0.5) / self.cells
+
+    def from_unit(self, u: float) -> int:
+        if self.log:
+            a, b = self._ends
+            value = math.floor(math.exp(min(a + u * (b - a), b)) + 0.5)
+        else:
+            value = self.low + math.floor(u * self.cells)
+        return min(max(value, self.low), self.high)
+
+    def centres(self, u: Array) -> Array:
+        """On a log scale, the centres of the cells that contain the coordinates u (n,)."""
+        a, b = self._ends
+        values = np.clip(np.floor(np.exp(a + u * (b - a)) + 0.5), self.low, self.high)
+        # `to_unit` computes them: NumPy's logarithm can differ from `math.log` in the last bit,
+        # and rows are compared bit by bit.
+        if self.cells <= _TABLE:
+            return self._all_centres[values.astype(np.int64) - self.low]
+        return np.array([self.to_unit(v) for v in values.tolist()])
+
+    @cached_property
+    def _all_centres(self) -> Array:
+        return np.array([self.to_unit(v) for v in range(self.low, self.high + 1)])
+
+    def cell(self, value: int) -> int:
+        """The index of the cell of a valid value."""
+        return value - self.low
+
+    def edge(self, cell: int) -> float:
+        """Where a cell begins, which is where the previous one ends."""
+        if self.log:
+            a, b = self._ends
+            return (math.log(self.low + cell - 0.5) - a) / (b - a)
+        return cell / self.cells
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        return math.log(self.low - 0.5), math.log(self.high + 0.5)
+
+
+@dataclass(frozen=True, init=False)
+class ChoiceScale:
+    """A list of values with cells of equal width."""
+
+    choices: tuple[Value, ...]
+
+    @property
+    def cells(self) -> int:
+        return len(self.choices)
+
+    @cached_property
+    def _cell_of(self) -> dict[tuple[bool, Value], int]:
+        return {key(v): i for i, v in enumerate(self.choices)}
+
+    def to_unit(self, value: Any) -> float:
+        return (self._cell_of[isinstance(value, bool), value] + 0.5) / len(self.choices)
+
+    def from_unit(self, u: float) -> Value:
+        return self.choices[min(max(int(u * self.cells), 0), self.cells - 1)]
+
+    def cell(self, value: Value) -> int:
+        """The index of the cell of a valid value."""
+        return self._cell_of[key(value)]
+
+    def edge(self, cell: int) -> float:
+        """Where a cell begins, which is where the previous one ends."""
+        return cell / self.cells

@@ -1,0 +1,46 @@
+"""When two proposals are almost the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.histories import proposed, state_of
+from tradewind.engine.propose import Proposer
+from tradewind.log.events import Claimed, Proposed
+from tradewind.types import Origin, Value
+
+
+def is_like_recent(x: float, since: int, **config: Value) -> bool:
+    """Whether x is almost a trial proposed since then: trial 0 is at x = 9 and position 1, trial 1
+    at x = 5 and position 3."""
+    state = state_of(Claimed(0), proposed(0, 9.0), Claimed(1), proposed(1, 5.0))
+    params: dict[str, Value] = {"x": x, "kernel": "linear", "size": 0.5, **config}
+    return Proposer(state).is_like_recent(params, since)
+
+
+@pytest.mark.parametrize(
+    ("x", "is_alike"), [(5.0, True), (5.09, True), (5.11, False), (9.0, False)]
+)
+def test_two_configurations_are_alike_within_a_hundredth_of_every_range(
+    x: float, is_alike: bool
+) -> None:
+    assert is_like_recent(x, since=3) is is_alike
+
+
+def test_only_trials_proposed_since_then_are_compared() -> None:
+    assert is_like_recent(9.0, since=1)
+    assert not is_like_recent(9.0, since=2)
+    assert not is_like_recent(5.0, since=4)
+
+
+def test_another_category_or_size_is_not_alike() -> None:
+    assert not is_like_recent(5.0, since=0, kernel="poly", degree=2)
+    assert not is_like_recent(5.0, since=0, size=1.0)
+
+
+def test_inactive_parameters_do_not_decide_whether_configurations_are_alike() -> None:
+    near: dict[str, Value] = {"x": 5.0, "kernel": "poly", "degree": 3, "size": 0.5}
+    proposer = Proposer(state_of(Claimed(0), Proposed(0, near, Origin.DESIGN, seen=0)))
+    assert proposer.is_like_recent(near, 0)
+    assert not proposer.is_like_recent({**near, "degree": 4}, 0)
+    assert not proposer.is_like_recent({"x": 5.0, "kernel": "linear", "size": 0.5}, 0)

@@ -1,0 +1,143 @@
+"""Studies that earlier versions wrote still load, continue and replay. `make.py` wrote them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tradewind as tw
+from tests.history.make import PLAIN, SIZED, objective
+from tests.studies import events_of
+from tradewind.engine import plan
+from tradewind.log.events import Created
+from tradewind.log.memory import MemoryStore
+from tradewind.strategies import Bayes, MultiFidelity, RandomSearch, Staged
+from tradewind.study.replay import Verdict
+from tradewind.types import Origin
+
+FOLDER = Path(__file__).parent
+VERSIONS = ["0.1"]
+DATA_SEEDS = {"0.1": 1009178997}  # of seed 7
+# Library versions and CPUs differ in the last digits, and a model's optimum moves with them.
+TOLERANCE = 1e-4  # of a coordinate's range
+
+STUDIES: dict[str, tuple[tw.Space, Any, type]] = {
+    "quality": (PLAIN, tw.Quality(), Bayes),
+    "trade-off": (SIZED, tw.Tradeoff(0.3, 4.0), Bayes),
+    "reference": (PLAIN, tw.Tradeoff(0.3, 2.0), Bayes),
+    "staged": (PLAIN, tw.Quality(), Staged),
+    "sizes": (SIZED, tw.Quality(), MultiFidelity),
+    "random": (PLAIN, tw.Quality(), RandomSearch),
+}
+STATES = ["finished"] * 5 + ["failed"] + ["finished"] * 8 + ["abandoned", "waiting"]
+ORIGINS = {
+    "quality": "AE" + "D" * 2 + "M" * 12,
+    "trade-off": "AE" + "D" * 8 + "M" * 6,
+    "reference": "AE" + "D" * 2 + "M" * 12,
+    "staged": "AE" + "D" * 3 + "M" * 3 + "C" * 3 + "M" * 5,
+    "sizes": "AE" + "D" * 2 + "M" * 12,
+    "random": "AE" + "D" * 14,
+}
+
+
+@pytest.fixture(params=["db", "jsonl"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def load(version: str, kind: str, name: str, folder: Path) -> tw.Study:
+    """A stored study, from a copy of its file."""
+    if kind == "db":
+        copy = shutil.copy(FOLDER / f"{version}.db", folder)
+        return tw.load_study(copy, name)
+    copy = shutil.copy(FOLDER / f"{version}-{name}.jsonl", folder)
+    return tw.import_study(copy, storage=MemoryStore(), name=name)
+
+
+def includes(loaded: Any, stored: Any) -> bool:
+    """Whether plain data has everything that was stored. A newer version may add fields."""
+    if not isinstance(stored, dict):
+        return bool(loaded == stored)
+    return all(name in loaded and includes(loaded[name], stored[name]) for name in stored)
+
+
+def gap(space: tw.Space, replayed: Any) -> float:
+    """The largest difference of a coordinate, as a fraction of its range; 1 if a parameter is
+    active in only one of the two proposals."""
+    if replayed.recorded.keys() != replayed.computed.keys():
+        return 1.0
+    first, second = space.encode([replayed.recorded, replayed.computed])
+    return float(np.nanmax(np.abs(first - second)))
+
+
+def check_replay(study: tw.Study) -> None:
+    trials = study.trials
+    proposals = tw.replay(study).proposals
+    assert [p.number for p in proposals] == list(range(1, len(trials)))
+    for proposal in proposals:
+        match trials[proposal.number].origin:
+            case Origin.DESIGN | Origin.ENQUEUED | Origin.CARRIED:
+                assert proposal.verdict is Verdict.IDENTICAL, proposal
+            case Origin.MODEL:
+                assert gap(study.space, proposal) <= TOLERANCE, proposal
+            case other:
+                pytest.fail(f"trial {proposal.number} was {other.value}, not proposed")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_all_its_studies_are_in_the_store_of_a_version(version: str, tmp_path: Path) -> None:
+    summaries = tw.list_studies(shutil.copy(FOLDER / f"{version}.db", tmp_path))
+    assert [s.name for s in summaries] == list(STUDIES)
+    assert [s.trials for s in summaries] == [len(STATES)] * len(STUDIES)
+
+
+def test_every_file_here_is_of_a_version_that_is_tested() -> None:
+    expected = [f"{v}-{name}.jsonl" for v in VERSIONS for name in STUDIES]
+    expected += [f"{v}.db" for v in VERSIONS]
+    files = [f.name for f in FOLDER.iterdir() if f.suffix in (".db", ".jsonl")]
+    assert sorted(files) == sorted(expected)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_stored_study_loads_as_it_was(version: str, kind: str, name: str, tmp_path: Path) -> None:
+    study = load(version, kind, name, tmp_path)
+    space, goal, strategy = STUDIES[name]
+    assert (study.name, study.seed, study.space, study.goal) == (name, 7, space, goal)
+    assert type(study.strategy) is strategy
+    created = events_of(study)[0]
+    assert isinstance(created, Created)
+    assert includes(plan.encode(study.strategy), created.strategy)
+    assert study.direction == ("minimize" if name == "reference" else "maximize")
+    trials = study.trials
+    assert [t.number for t in trials] == list(range(len(STATES)))
+    assert [t.state.value for t in trials] == STATES
+    assert "".join(t.origin.name[0] for t in trials) == ORIGINS[name]
+    assert {t.data_seed for t in trials} == {DATA_SEEDS[version]}
+    assert (trials[5].error, trials[14].error) == ("out of memory", "enough")
+    assert (trials[0].value, trials[0].cost, trials[1].params["C"]) == (0.9, 3.0, 1.0)
+    for trial in trials[1:]:
+        if trial.finished:
+            answer: Any = objective(trial)  # type: ignore[arg-type]
+            assert (list(trial.folds), trial.cost) == (answer["folds"], answer["cost"])
+
+
+@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_stored_study_continues_and_replays(
+    version: str, kind: str, name: str, tmp_path: Path
+) -> None:
+    study = load(version, kind, name, tmp_path)
+    before = study.trials
+    study.optimize(objective, n_trials=2, show_progress=False)
+    trials = study.trials
+    assert trials[:15] == before[:15]
+    assert [t.state.value for t in trials] == [*STATES[:-1], "finished", "finished"]
+    assert trials[15].params == before[15].params
+    assert {t.data_seed for t in trials} == {DATA_SEEDS[version]}
+    assert study.best.finished
+    check_replay(study)
