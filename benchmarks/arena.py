@@ -2,10 +2,10 @@
 
     python benchmarks/arena.py --arena ARENA --results RESULTS [--peers ARENA/peers]
 
-ARENA is the benchmark folder, RESULTS holds the .jsonl files that its run.py wrote for us (and for
-any peer that was run here, so that its trials are known). Scores are normalized regrets: 0 is the
-best known, 1 the median of random search. Everything is a mean over problems of the mean over
-seeds, ± the standard error over problems.
+ARENA is the benchmark folder. RESULTS has the .jsonl files that its run.py wrote for Tradewind (and
+for peers that were run here, so that their trials are known). Scores are normalized regrets: 0 is
+the best known value, 1 the median of random search. Every figure is the mean over problems of the
+mean over seeds, ± the standard error over problems.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def mean_se(values: Iterable[float]) -> str:
 
 
 def regret_over_time(row: Row, budget: float, reference: dict[str, float]) -> float:
-    """The regret of the best trial that was finished within `budget` of training time."""
+    """The regret of the best trial that finished within `budget` seconds of training time."""
     name, _, alpha = row["task"].partition("@")
     spent, best = 0.0, np.inf
     for trial in row["trials"]:

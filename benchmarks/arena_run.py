@@ -1,11 +1,11 @@
-"""Run the arena in this environment, with one more optimizer than its own adapter names:
+"""Run the arena in this environment, with one more optimizer than its own adapter has:
 `tradewind-wang2020-improvement`.
 
     python benchmarks/arena_run.py ARENA --optimizer tradewind --task plain --problem all \\
         --seed 0,1,2,3,4 --out results/tradewind.jsonl
 
-Everything after ARENA goes to the arena's run.py; `--problem all` stands for its public problems.
-The environment needs onnxruntime besides Tradewind.
+All arguments after ARENA go to the arena's run.py. `--problem all` means all its public problems.
+The environment needs Tradewind and onnxruntime.
 """
 
 from __future__ import annotations

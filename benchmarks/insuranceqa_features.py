@@ -3,14 +3,14 @@
     python benchmarks/insuranceqa_features.py DIR                          # five files
     python benchmarks/insuranceqa_features.py DIR --files test-500 test-500+
 
-TRADEWIND_DATA names a folder with insuranceqa/ and wordvec/. `test-500.letor.gz` has the pool of
-500 answers that a search engine found for each test question, as it is: a correct answer is among
-them for 4 of 5 questions. `test-500+.letor.gz` has the correct answers added, which is what is
-usually reported, and `test-100+.letor.gz` those added to the first 100. `train` and `valid` are
-named likewise; training pools have 100, and are taken as they are: in `train-100+`, a correct
-answer is often one that no search engine would find, and trees seem to look for that. A line is
-`1 qid:7 1:2 2:0.5 ...`, with 1 for a correct answer; pools keep their order, and what is added
-comes last: neither is a feature.
+TRADEWIND_DATA names a folder with insuranceqa/ and wordvec/. `test-500.letor.gz` has, for each test
+question, the pool of 500 answers that a search engine found; 4 of 5 pools have a correct answer.
+`test-500+.letor.gz` has the correct answers added, which is what papers usually report, and
+`test-100+.letor.gz` has them added to the first 100 answers. The files of `train` and `valid` have
+similar names. Training pools have 100 answers, without additions: in `train-100+`, a correct answer
+is often one that no search engine would find, and trees seem to look for that. A line is
+`1 qid:7 1:2 2:0.5 ...`, with 1 for a correct answer. Pools keep their order, and added answers come
+last; the order is not a feature.
 
 Words are stems (Porter) without stop words and punctuation; idf is over all answers.
 
@@ -66,7 +66,7 @@ BM25 = 9  # the column of the baseline
 
 @dataclass(frozen=True)
 class Texts:
-    """What the features need of n texts."""
+    """What the features need to know about n texts."""
 
     lengths: np.ndarray  # (n,) tokens
     words: csr_matrix  # (n, stems) counts
@@ -78,7 +78,7 @@ class Texts:
 
 
 def read(texts: Sequence[str], known: WordVectors) -> Texts:
-    """All texts at once, questions and answers, so that columns mean the same."""
+    """Read questions and answers together, so that their columns have the same meaning."""
     stem = stemmer("porter").stemWord
     stems: dict[str, str] = {}
     content: list[list[str]] = []  # tokens that are no stop words
@@ -99,7 +99,8 @@ def read(texts: Sequence[str], known: WordVectors) -> Texts:
 
 
 def counted(items: Sequence[Sequence], width: int | None = None) -> csr_matrix:
-    """How often each text has each item; without a width, items are numbered as they come."""
+    """How often each item occurs in each text. Without a width, items are numbered in order of
+    appearance."""
     number: dict = {}
     flat = chain.from_iterable(items)
     if width is None:
@@ -116,7 +117,8 @@ def counted(items: Sequence[Sequence], width: int | None = None) -> csr_matrix:
 
 
 class Features:
-    """What can be known of the answers beforehand; called for questions and their pools."""
+    """Precomputes what depends only on the answers. A call gives the features of questions and
+    their pools."""
 
     def __init__(self, answers: Texts, vectors: WordVectors) -> None:
         n = len(answers.lengths)
@@ -142,15 +144,14 @@ class Features:
         self.has = answers.vectors  # the words of each answer that have vectors
 
     def mean_vectors(self, counts: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
-        """Of unit length, plain and weighted; 0 where no word has a vector."""
+        """Unit mean word vectors, plain and weighted by idf; 0 if no word has a vector."""
         return (
             normalize(counts @ self.plain),
             normalize((counts @ diags(self.rare)).astype(np.float32) @ self.plain),
         )
 
     def of(self, asked: Texts, pools: Sequence[np.ndarray]) -> np.ndarray:
-        """Features (pairs, 16) of questions with the rows of their candidates, one after the
-        other."""
+        """Features (pairs, 16) of questions and their candidates, question after question."""
         query = np.repeat(np.arange(len(pools)), [len(pool) for pool in pools])
         answer = np.concatenate(pools)
         present = present_in(asked.words)
@@ -226,7 +227,7 @@ def tfidf(counts: csr_matrix, idf: np.ndarray) -> csr_matrix:
 
 
 def pools_of(part: Questions, size: int, added: bool) -> list[list[int]]:
-    """The ids of the candidates of each question; correct ones are added at the end."""
+    """The ids of the candidates of each question. Correct ones, if added, come last."""
     pools = part.pool[:, :size].tolist()
     more = part.answers if added else [()] * len(pools)
     return [list(dict.fromkeys([*pool, *ids])) for pool, ids in zip(pools, more, strict=True)]
@@ -246,7 +247,8 @@ def chunks(
 
 
 def write(path: Path, parts: Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> int:
-    """Append all to one file, which is replaced when it is complete; the number of lines."""
+    """Write everything to a file, which replaces the old one when it is complete. Returns the
+    number of lines."""
     aside = path.with_name(f".{path.name}.part")
     lines = 0
     with gzip.open(aside, "wt", compresslevel=1, encoding="ascii") as out:

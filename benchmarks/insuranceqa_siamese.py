@@ -5,14 +5,15 @@
     python benchmarks/insuranceqa_siamese.py tune --out tune.json --minutes 6
     python benchmarks/insuranceqa_siamese.py run --out quick.json --quick          # on a CPU
 
-TRADEWIND_DATA names a folder with insuranceqa/ and wordvec/. `run` trains at the defaults of the
-estimator, changed by `--set`, and tests the last epoch; `tune` goes through a list of settings and
-looks at the validation questions only, after every epoch, so that defaults can be chosen without
-the test questions. `--quick` takes a small part of everything: a check that it runs, no result.
+TRADEWIND_DATA names a folder with insuranceqa/ and wordvec/. `run` trains with the defaults of the
+estimator, changed by `--set`, and tests the last epoch. `tune` tries a list of settings and looks
+only at the validation questions, after every epoch, so that defaults can be chosen without the
+test questions. `--quick` uses a small part of the data, only to check that everything runs.
 
-Wrong answers for training are drawn from all answers. Three ways to test: the pool of 500 that a
-search engine found, as it is (a correct answer is in it for 4 of 5 questions); that pool with the
-correct answers added, which is what is usually reported; and its first 100 with them added.
+Wrong answers for training are drawn from all answers. There are three ways to test: the pool of 500
+answers that a search engine found (4 of 5 pools have a correct answer); that pool with the correct
+answers added, which is what papers usually report; and its first 100 answers with the correct ones
+added.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ QUICK: Row = {"hidden": 16, "epochs": 2, "batch_size": 32, "max_length": 40}
 
 
 def pools_of(part: Questions, protocol: str) -> list[list[int]]:
-    """The ids to choose from, for each question; the correct ones are added at the end."""
+    """The ids to choose from for each question. Correct ones, if added, come last."""
     size, added = PROTOCOLS[protocol]
     pools = part.pool[:, :size].tolist()
     if not added:
@@ -122,7 +123,7 @@ def run(args: argparse.Namespace, data: InsuranceQA, vectors: WordVectors) -> It
 
 
 def tune(args: argparse.Namespace, data: InsuranceQA, vectors: WordVectors) -> Iterator[Row]:
-    """Setting after setting, while there is time; the best epoch of each comes with its number."""
+    """Try one setting after the other while there is time, and print the best epoch of each."""
     end = time.perf_counter() + 60 * args.minutes
     print("validation precision@1, pool of 500 with the correct answers added")
     print("best  epoch  last   s/epoch  settings")

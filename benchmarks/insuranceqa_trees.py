@@ -4,12 +4,13 @@
     python benchmarks/insuranceqa_trees.py DIR
     python benchmarks/insuranceqa_trees.py DIR --train train-100+ --leaves 31
 
-DIR has the files of the first command, whose heading says what a pool and its `+` are. Trees are
-trained at the defaults of the estimator, but for what is given, and compared with BM25, which is
-one of their features. A question that has no correct answer in its pool counts as not answered.
+DIR has the files that the first command wrote; its docstring explains the pools and the `+`. Trees
+are trained with the defaults of the estimator, except for the given parameters, and compared with
+BM25, which is one of their features. A question without a correct answer in its pool counts as not
+answered.
 
-Trees that are trained on `train-100+` reach 42 % on `test-100+` and 16 % on `test-500`: they seem
-to tell what was added from what a search engine found.
+Trees that are trained on `train-100+` reach 42 % on `test-100+` but 16 % on `test-500`. They seem
+to learn to tell the added answers from those that a search engine found.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""What Tradewind itself costs: `ask` against the number of finished trials, and `import`.
+"""The overhead of Tradewind: the time of `ask` by the number of finished trials, and of `import`.
 
     python benchmarks/overhead.py            # all tables; `make bench` runs this
 
-The space has 14 mixed parameters, two of them conditional. Known random results fill the study;
-every figure is the median of `REPEATS` asks, one BLAS thread, with the budget beside it.
+The space has 14 mixed parameters, some of them conditional. The study is filled with results of
+random configurations. Every figure is the median of `REPEATS` asks with one BLAS thread, next to
+its budget.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def quality(row: np.ndarray) -> float:
 
 
 def filled(n: int, goal: tw.Quality | tw.Tradeoff, strategy: object) -> tw.Study:
-    """A study with n known results and two asks behind it, so that hyper-parameters are warm."""
+    """A study with n results, after two asks, so that the next one has hyper-parameters to start
+    from."""
     study = tw.create_study(space(), goal=goal, strategy=strategy, seed=1)
     rows = study.space.sample(n, rng=np.random.default_rng(n))
     for config, row in zip(study.space.decode(rows), rows, strict=True):
@@ -68,7 +70,7 @@ def filled(n: int, goal: tw.Quality | tw.Tradeoff, strategy: object) -> tw.Study
 
 
 def step(study: tw.Study) -> float:
-    """Seconds of one ask; its result is told."""
+    """The seconds of one ask. Then its result is told."""
     begin = time.perf_counter()
     trial = study.ask()
     spent = time.perf_counter() - begin
@@ -82,8 +84,8 @@ def median_ms(study: tw.Study) -> float:
 
 
 def import_seconds(statement: str) -> float:
-    """The quickest of several fresh interpreters: everything slower is the machine, not us. What
-    they compile is kept, as it is where a package is installed."""
+    """The fastest of several fresh interpreters; slower runs measure other load of the machine.
+    Compiled files are kept, as in an installed package."""
     code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
     command, kept = [sys.executable, "-c", code], dict(os.environ)
     kept.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -1,13 +1,14 @@
-"""Racing folds: what is stopped wrongly, and what is saved.
+"""Racing folds: how many trials are stopped wrongly, and how much time is saved.
 
     python benchmarks/racing.py                  # about five minutes, nearly all of it SVC fits
 
-Simulated: differences from the incumbent are normal, correlated by 1/k as overlapping training
-sets make them, on folds of unequal hardness; a gap is in standard deviations of a difference.
-Those "stopped before a win" would have had a better mean over all folds than the incumbent.
+Simulated: differences from the incumbent are normal and have the correlation 1/k that overlapping
+training sets cause, on folds of unequal difficulty. A gap is in standard deviations of a
+difference. Trials "stopped before a win" would have had a better mean over all folds than the
+incumbent.
 
-Real: a random search over 40 support-vector classifiers on `load_digits` in 10 folds, by a study
-that races and by one that does not; a fit is a fold of a trial.
+Real: a random search over 40 support-vector classifiers on `load_digits` with 10 folds, once with
+racing and once without. A fit is one fold of one trial.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def simulated(gap: float, k: int, n: int) -> tuple[float, float, float]:
 
 
 def searched(seed: int, error: float | None, scores: dict[tuple[int, int], float]) -> tw.Study:
-    """A random search; `scores` remembers those of each trial and fold for the next one."""
+    """A random search. `scores` caches the score of each trial and fold for the next search."""
     X, y = load_digits(return_X_y=True)
 
     def objective(trial: tw.runners.Run) -> None:

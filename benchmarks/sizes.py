@@ -1,14 +1,14 @@
-"""How much search time smaller training sets save, with models that are trained for real.
+"""How much search time smaller training sets save, measured on models that are really trained.
 
     python benchmarks/sizes.py run --data DIR --out results.jsonl      # about 45 minutes
     python benchmarks/sizes.py run --data DIR --out results.jsonl --method multifidelity --again
     python benchmarks/sizes.py report results.jsonl --plot sizes.svg
 
-DIR (or TRADEWIND_DATA) is a folder with yelp_reviews.tsv.gz: stars, source and text in columns
-between tabs. `run` goes on where its file ends; `--task`, `--seed` and `--method` choose, `--again`
-runs anew what is there already (the last result counts). `full` is 20 trials of Bayesian
-optimization on all training data; every other method searches for as long as that took with the
-same seed. Time is CPU time: of fitting the models, and of choosing what to try.
+DIR (or TRADEWIND_DATA) is a folder with yelp_reviews.tsv.gz, which has the columns stars, source
+and text, separated by tabs. `run` continues an existing file. `--task`, `--seed` and `--method`
+select searches; `--again` repeats searches that the file already has (the last result counts).
+`full` is 20 trials of Bayesian optimization on all training data. Every other method gets the time
+that `full` took with the same seed. Time is CPU time for training models and for proposing trials.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Pairs = list[tuple[Row, Row]]  # searches, each with that of `full` with the sam
 
 
 def search(task: Task, method: str, seed: int, seconds: float | None) -> Row:
-    """One search for so many seconds, or of 20 trials, and the test of what it chose."""
+    """One search, limited by seconds or to 20 trials, and the test of the model it chose."""
     space = dict(task.space)
     if method == "multifidelity":
         space["train_size"] = tw.TrainSize(list(task.sizes))
@@ -83,12 +83,12 @@ def search(task: Task, method: str, seed: int, seconds: float | None) -> Row:
 
 
 def _model(params: Any) -> Row:
-    """What the model is told: every parameter but the size of its training set."""
+    """The parameters of the model: all except the training size."""
     return {name: value for name, value in params.items() if name != "train_size"}
 
 
 def read(path: Path) -> dict[Key, Row]:
-    """The results in a file by task, method and seed, the last of each."""
+    """The results in a file by task, method and seed. If there are several, the last counts."""
     if not path.exists():
         return {}
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -133,7 +133,7 @@ def run(given: argparse.Namespace) -> None:
 
 
 class Curve:
-    """The best accuracy so far over search time, as long as `full` took with the same seed."""
+    """The best accuracy so far over search time, up to the time of `full` with the same seed."""
 
     def __init__(self, row: Row, full: Row) -> None:
         self.total = spent(full)
@@ -143,12 +143,12 @@ class Curve:
         self.best = np.maximum.accumulate([t["value"] for t in row["trials"]])[within]
 
     def time_to(self, target: float) -> float:
-        """Seconds until an accuracy was reached, infinite if it never was."""
+        """Seconds until an accuracy was reached; infinite if it was not."""
         reached = self.best >= target - 1e-9
         return float(self.times[np.argmax(reached)]) if reached.any() else float("inf")
 
     def at(self, shares: np.ndarray) -> np.ndarray:
-        """The accuracy after these shares of the time; -inf before the first trial has ended."""
+        """The accuracy after these shares of the time; -inf before the end of the first trial."""
         place = np.searchsorted(self.times, shares * self.total * (1 + 1e-9), side="right")
         return np.concatenate([[-np.inf], self.best])[place]
 

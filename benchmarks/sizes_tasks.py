@@ -1,8 +1,8 @@
-"""What sizes.py searches: four models to train for real, one thread each, their spaces and data.
+"""The tasks of sizes.py: four models with their spaces and data, each trained with one thread.
 
-A task knows three disjoint parts of its data, split by one fixed seed: what a trial is trained on,
-what it is scored on, and a test set for the one model that a search chooses. Where there are few
-rows, a trial is trained and scored in folds. Features are computed once, from the training part.
+A task splits its data into three disjoint parts with a fixed seed: a training part, a validation
+part to score trials on, and a test part for the one model that a search chooses. With few rows, a
+trial is trained and scored in folds instead. Features are computed once, from the training part.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Fold:
 
 @dataclass(frozen=True)
 class Task:
-    """`fit` trains a model with the parameters given. `whole` is what the final model is trained
-    on: the training part, or with folds all but the test set."""
+    """`fit` trains a model with the given parameters. The final model is trained on `whole`: the
+    training part or, with folds, all rows except the test part."""
 
     space: Mapping[str, Any]
     sizes: tuple[float, ...]
@@ -51,7 +51,7 @@ class Task:
     test: Data
 
     def evaluate(self, params: Mapping[str, Any], size: float, seed: int) -> tuple[float, float]:
-        """The accuracy over all folds, and the CPU seconds that training took."""
+        """The accuracy over all folds, and the CPU seconds of training."""
         right, seconds = 0, 0.0
         for fold in self.folds:
             X, y = fold.train
@@ -62,7 +62,7 @@ class Task:
         return right / sum(len(fold.valid[1]) for fold in self.folds), seconds
 
     def final(self, params: Mapping[str, Any]) -> tuple[float, float]:
-        """The accuracy on the test set of a model that is trained on everything else."""
+        """The accuracy of the final model on the test part, and the CPU seconds of training."""
         model, seconds = self._fitted(params, *self.whole)
         return float(np.mean(model.predict(self.test[0]) == self.test[1])), seconds
 
@@ -75,7 +75,7 @@ class Task:
 
 
 def tasks(data: Path | None) -> Mapping[str, Callable[[], Task]]:
-    """The tasks by name; those on reviews need the folder of the reviews."""
+    """The tasks by name. Tasks on reviews need `data`, the folder of the reviews."""
     return {
         "svm-yelp": lambda: svm_yelp(data),
         "lightgbm-yelp": lambda: lightgbm_yelp(data),
@@ -190,7 +190,7 @@ def boosting_cancer() -> Task:
 
 
 def _table(X: np.ndarray, y: np.ndarray, k: int) -> tuple[list[Fold], Data, Data]:
-    """k folds of three quarters of the rows, all of these, and the other quarter."""
+    """k folds of three quarters of the rows, all rows of these folds, and the other quarter."""
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
     folds = [
         Fold((X[train], y[train]), (X[valid], y[valid]))

@@ -1,8 +1,8 @@
-"""What it costs to remember: writing, resuming and asking, against the number of trials stored.
+"""The cost of storage: the time to write, resume and ask, by the number of stored trials.
 
     python benchmarks/storage.py                 # one SQLite study that grows to 10,000 trials
 
-Trials are added as known results, on the space of overhead.py. Medians; one BLAS thread.
+Trials are added as results, in the space of overhead.py. Figures are medians with one BLAS thread.
 """
 
 from __future__ import annotations

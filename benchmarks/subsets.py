@@ -1,9 +1,9 @@
-"""What it costs to choose the rows of a training subset, of a million.
+"""The time to choose the rows of a training subset of a million rows.
 
     python benchmarks/subsets.py
 
-The other column is that time over the time of one `np.argsort` of a million random floats, measured
-in turn with it. Medians of `REPEATS`; one thread.
+The second column is the ratio to the time of one `np.argsort` of a million random floats; the two
+are measured in turn. Figures are medians of `REPEATS` with one thread.
 """
 
 from __future__ import annotations

@@ -5,12 +5,12 @@
     python benchmarks/textcnn.py baselines --word2vec made.npz
 
 TRADEWIND_DATA names a folder with mr/ and wordvec/. `speed` trains ten folds for a fixed number of
-epochs, in several ways: with a plain loop in PyTorch, fold after fold; one by one with `fit`; as
-one stack; as one stack whose step is a recorded CUDA graph (GPU only). `baselines` runs the two
-baselines of Hader (table 2) with each kind of input, stopping on a part of the training texts, and
-on the test fold as the thesis did. In baseline 2, words without vectors get theirs from word2vec on
-the training texts of each fold; where gensim is not to be had, `word2vec` makes them beforehand,
-from all texts, and `--word2vec` names the file.
+epochs in several ways: with a plain PyTorch loop, fold after fold; one by one with `fit`; as one
+stack; and as one stack whose step is a recorded CUDA graph (GPU only). `baselines` runs the two
+baselines of Hader (table 2) with each kind of input. It stops early on a part of the training
+texts, and also on the test fold as the thesis did. In baseline 2, words without vectors are trained
+by word2vec on the training texts of each fold. On machines without gensim, make these vectors from
+all texts beforehand with `word2vec`, and name the file with `--word2vec`.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def speed(
 
 
 class Stacked(TextCNN):
-    """In one stack on any device, and never recorded."""
+    """A TextCNN that trains its folds in one stack on any device, without a recorded step."""
 
     def _settings(self) -> training.Settings:
         return replace(super()._settings(), graph=False)
@@ -156,8 +156,7 @@ def scores_of(models: list[TextCNN], texts: list[str], labels: Any, folds: Any) 
 
 
 class Plain(nn.Module):
-    """The network as one would write it: layers of PyTorch, two embeddings, a convolution for
-    each filter size."""
+    """The network in plain PyTorch: two embeddings and a convolution for each filter size."""
 
     def __init__(self, table: torch.Tensor, n_filters: int = 100) -> None:
         super().__init__()
@@ -176,7 +175,7 @@ class Plain(nn.Module):
 
 
 def plain(model: TextCNN, texts: list[str], labels: Any, folds: Any) -> Trial:
-    """Fold after fold, batch after batch."""
+    """Train fold after fold, batch after batch."""
     torch.manual_seed(model.random_state)
     device = model.device
     tokens = [tokenize(text) for text in texts]
@@ -252,7 +251,7 @@ def baselines(
 
 
 def make_word2vec(options: Any, texts: list[str], vectors: WordVectors) -> None:
-    """The vectors, and those that word2vec finds for the other words of all texts."""
+    """The given vectors, and the word2vec vectors of all other words of the texts."""
     tokens = [tokenize(text) for text in texts]
     words = Vocabulary.of(tokens).words
     table = embedding(words, vectors, unknown="word2vec", texts=tokens, seed=options.seed)

@@ -1,14 +1,14 @@
-"""Workers that never wait: utilization, and how much sooner a target is reached.
+"""Asynchronous workers: their utilization, and how much sooner they reach a target.
 
     python benchmarks/workers.py                 # about ten minutes, most of it asleep
 
 Utilization: eight real worker processes whose trials sleep for log-normal durations (mean 5 s,
-σ = 1), asynchronously and in rounds (H figure 7), with proposals by `auto`. Counted is the share of
-the workers' time that is spent inside trials, from the first start to the last start: before the
-last start there was always work.
+σ = 1), asynchronously and in rounds (H figure 7), with proposals by `auto`. Utilization is the
+share of the workers' time that is spent inside trials, from the first start to the last start,
+because there was always work before the last start.
 
-Time to target: virtual time on the simulated runner, the same durations; the target is the value
-that one worker has reached after 40 trials, in the median over the seeds.
+Time to target: virtual time on the simulated runner with the same durations. The target is the
+median over the seeds of the value that one worker reaches after 40 trials.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def sleeper(trial: tw.runners.Run) -> dict[str, float]:
 
 
 def utilization(*, synchronous: bool, n_trials: int) -> tuple[float, float]:
-    """The share of worker time inside trials, and the seconds that all of it took."""
+    """The share of worker time inside trials, and the seconds of the whole search."""
     study = tw.create_study(SPACE, seed=0)
     begin = time.perf_counter()
     study.optimize(
@@ -82,7 +82,7 @@ def utilization(*, synchronous: bool, n_trials: int) -> tuple[float, float]:
 
 
 def best_over_time(seed: int, workers: int, *, synchronous: bool, n_trials: int) -> np.ndarray:
-    """(virtual seconds, best value so far), a row for each trial in the order in which they end."""
+    """Rows of (virtual seconds, best value so far), one for each trial, in order of ending."""
     study = tw.create_study(SPACE, seed=seed)
     runner = SimulatedRunner(workers, duration=lambda t: duration(t.seed), synchronous=synchronous)
     rows: list[tuple[float, float]] = []

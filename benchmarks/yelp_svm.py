@@ -3,11 +3,12 @@
     python benchmarks/yelp_svm.py                # about four minutes
     python benchmarks/yelp_svm.py --folds 0      # one split only, half a minute
 
-TRADEWIND_DATA names a folder with yelp/. Two protocols, both stratified by stars: training,
-validation and test sets of 80, 10 and 10 % as in W20, the model being trained on the first; and the
-mean over folds that are left out in turn, with its standard error. The defaults were chosen without
-the test set of seed 0; every fold is in part what they were chosen on. Seconds are of one `fit`,
-from texts to weights, and of the solver in it; one thread.
+TRADEWIND_DATA names a folder with yelp/. There are two protocols, both stratified by stars. One
+splits the data into training, validation and test sets of 80, 10 and 10 % as in W20 and trains on
+the first. The other is a cross-validation: the mean over folds, with its standard error. The
+defaults of the model were chosen without the test set of seed 0, but with rows of every fold.
+Seconds are those of one `fit`, from texts to weights, and those of the solver alone, with one
+thread.
 """
 
 from __future__ import annotations

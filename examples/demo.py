@@ -1,8 +1,8 @@
 """Tune a digit classifier for accuracy *and* training time: `make demo`, or run this file.
 
-Four families of model, each with its own hyper-parameters, and the share of the training rows to
-train with, which is one hyper-parameter more. The search is run twice, for accuracy alone and for
-the trade-off, to see what the trade-off saves.
+The space has four families of models, each with its own parameters, and the share of the training
+rows to train with. The search runs twice, for accuracy alone and for the trade-off, to show what
+the trade-off saves.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 
 import tradewind as tw
 
-# ---- what is searched, and for what ----
+# ---- the space and the goal ----
 
 SPACE = tw.Space(
     {
@@ -45,7 +45,7 @@ GOAL = tw.Tradeoff(alpha=0.1, reference=1.0)
 
 def build(params, n_rows, seed):
     match params["model"]:
-        case "kernel":  # a kernel machine that compares with a sample of the rows only
+        case "kernel":  # a kernel machine that compares rows with only a sample of them
             landmarks = min(params["landmarks"], n_rows)
             features = Nystroem(gamma=params["gamma"], n_components=landmarks, random_state=seed)
             return make_pipeline(features, LogisticRegression(C=params["C"], max_iter=300))
@@ -68,11 +68,11 @@ def build(params, n_rows, seed):
             )
 
 
-# ---- the data: half to train with, a quarter to choose by, a quarter to report on once ----
+# ---- the data: half for training, a quarter for validation, a quarter for one final test ----
 
 
 def stratified_order(y, seed):
-    """Row numbers such that every prefix has the classes of `y` in proportion."""
+    """Row numbers in an order in which every prefix has about the class shares of `y`."""
     rng = np.random.default_rng(seed)
     position = np.empty(len(y))
     for label in np.unique(y):
@@ -91,17 +91,17 @@ ORDER = stratified_order(y_train, seed=0)
 
 
 def train(params, train_size, seed):
-    rows = ORDER[: round(train_size * len(ORDER))]  # smaller subsets lie within bigger ones
+    rows = ORDER[: round(train_size * len(ORDER))]  # larger subsets contain smaller ones
     return build(params, len(rows), seed).fit(X_train[rows], y_train[rows])
 
 
 def objective(trial):
-    with trial.timer():  # the cost is what this block takes
+    with trial.timer():  # the cost is the time of this block
         model = train(trial.params, trial.train_size, trial.seed)
     return model.score(X_valid, y_valid)
 
 
-# ---- the search, and what came of it ----
+# ---- the search and its results ----
 
 
 def search(title, goal, n_trials):
@@ -109,13 +109,13 @@ def search(title, goal, n_trials):
     study = tw.create_study(SPACE, goal=goal, seed=0)
     study.optimize(objective, n_trials=n_trials, show_progress=True)
     best, spent = study.best, sum(trial.cost for trial in study.trials)
-    print(f"  best: {best.value:.1%}, trains in {best.cost:.3f} s: {described(best)}")
+    print(f"  best: {best.value:.1%}, trains in {best.cost:.3f} s: {describe(best)}")
     print(f"  the search spent {spent:.1f} s on training")
     return study
 
 
-def compared(chosen, other):
-    """What `chosen` saves and costs against the winner of the search for accuracy alone."""
+def compare(chosen, other):
+    """Compare `chosen` with the winner of the search for accuracy alone."""
     saved = 1 - chosen.cost / other.cost
     points = 100 * (other.value - chosen.value)
     return (
@@ -126,7 +126,7 @@ def compared(chosen, other):
     )
 
 
-def described(trial):
+def describe(trial):
     shown = {k: v for k, v in trial.params.items() if k not in ("model", "train_size")}
     values = (f"{k}={v:.3g}" if isinstance(v, float) else f"{k}={v}" for k, v in shown.items())
     return f"{trial.params['model']} ({', '.join(values)})"
@@ -137,27 +137,27 @@ def main():
     parser.add_argument("--trials", type=int, default=30)
     n_trials = parser.parse_args().trials
 
-    # Few epochs are a choice of the search here, not an accident to warn of.
+    # The search may choose few epochs on purpose, so do not warn about them.
     warnings.simplefilter("ignore", ConvergenceWarning)
 
     accurate = search("accuracy alone", tw.Quality(), n_trials)
     efficient = search("accuracy and time", GOAL, n_trials)
     chosen = efficient.best
 
-    print("\nThe frontier of the second search: whatever is cheaper is less accurate.\n")
+    print("\nThe frontier of the second search: every cheaper trial is less accurate.\n")
     print("  accuracy  seconds  train size  model")
     for trial in efficient.frontier():
         mark = "*" if trial.number == chosen.number else " "
         print(
             f"{mark} {trial.value:8.1%} {trial.cost:8.3f} {trial.train_size:11.0%}  "
-            f"{described(trial)}"
+            f"{describe(trial)}"
         )
 
-    print(f"\nChosen (*): {described(chosen)} on {chosen.train_size:.0%} of the training rows")
-    print(f"  {compared(chosen, accurate.best)}")
+    print(f"\nChosen (*): {describe(chosen)} on {chosen.train_size:.0%} of the training rows")
+    print(f"  {compare(chosen, accurate.best)}")
     print(f"  validation accuracy {chosen.value:.1%}")
     final = train(chosen.params, chosen.train_size, chosen.seed)
-    print(f"  test accuracy {final.score(X_test, y_test):.1%}, looked at once, now")
+    print(f"  test accuracy {final.score(X_test, y_test):.1%}, measured only once")
 
 
 if __name__ == "__main__":

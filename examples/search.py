@@ -1,4 +1,4 @@
-"""Tune a pipeline of scikit-learn for accuracy and training time, then choose again."""
+"""Tune a scikit-learn pipeline for accuracy and training time, then choose under another goal."""
 
 from scipy.stats import loguniform
 from sklearn.datasets import load_digits
@@ -27,11 +27,11 @@ search = tw.TradeoffSearchCV(
 search.fit(X, y)
 print(f"best: {search.best_score_:.1%} with {search.best_train_size_:.0%} of the rows")
 print(f"      {search.best_params_}")
-print(f"      {search.score(X_test, y_test):.1%} on rows that it has not seen")
+print(f"      {search.score(X_test, y_test):.1%} on new rows")
 
-print("\nwhat else is efficient:")
+print("\nthe frontier:")
 for c in search.frontier_:
     print(f"{c.score:.1%} in {c.cost:.3f} s with {c.train_size:.0%} of the rows")
 
-search.select(tw.Quality())  # from the same candidates, as if time were free
+search.select(tw.Quality())  # the best of the same candidates if time does not matter
 print(f"\nfor quality alone: {search.best_score_:.1%}, {search.best_params_}")

@@ -18,11 +18,12 @@ from tests.space.generate import spaces
 from tests.studies import drive, timeless
 from tradewind import recipes
 from tradewind.engine.propose import Proposer
+from tradewind.log.events import Claimed, Finished, Proposed
 from tradewind.log.state import StudyState
 from tradewind.optimizer.maximizers.evolution import MIES
 from tradewind.seeds import proposal_rng
 from tradewind.strategies import Bayes, Design, MultiFidelity, RandomSearch, Strategy
-from tradewind.types import Outcome, State, Trial
+from tradewind.types import Array, Origin, Outcome, State, Trial
 
 STRATEGIES: dict[str, Strategy] = {
     "bayes": Bayes(design=Design(4)),
@@ -293,6 +294,32 @@ def test_one_observation_among_running_trials_is_enough_to_go_on(
 )
 def test_odd_outcomes_do_not_stop_the_search(strategy: Strategy, goal: Any, answer: Answer) -> None:
     assert all_different(play(strategy, answer, 8, goal=goal))
+
+
+# ---- trials without costs ----
+
+
+@pytest.mark.parametrize("reference", [None, 2.0])
+def test_a_tradeoff_is_searched_by_quality_until_a_cost_is_known(
+    strategy: Strategy, reference: float | None
+) -> None:
+    by_tradeoff, by_quality = (
+        proposals_without_costs(strategy, goal)
+        for goal in (tw.Tradeoff(alpha=0.3, reference=reference), QUALITY)
+    )
+    np.testing.assert_array_equal(by_tradeoff, by_quality)
+
+
+def proposals_without_costs(strategy: Strategy, goal: Any) -> Array:
+    """What a strategy proposes after 12 trials of which no cost is known."""
+    state = StudyState(MIXED, seed=0, maximize=True)
+    rows = MIXED.sample(12, rng=np.random.default_rng(0))
+    for number, config in enumerate(MIXED.decode(rows)):
+        value = float(abs(np.log10(config["C"])))  # type: ignore[arg-type]
+        proposed = Proposed(number, config, Origin.DESIGN, seen=0)
+        state.apply([Claimed(number), proposed, Finished(number, Outcome(value))])
+    history = Proposer(state).history(12)
+    return strategy.propose(MIXED, goal, history, rng=proposal_rng(0, 12)).row
 
 
 # ---- recommending ----

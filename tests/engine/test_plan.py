@@ -383,3 +383,9 @@ def test_any_data_is_a_part_or_refused(data: Any) -> None:
         return
     assert type(part) in plan._TYPES.values()
     assert plan.must_be_supplied(plan.encode(part)) == []
+
+
+def test_a_stored_acquisition_that_the_published_rule_ignored_is_read_as_ei() -> None:
+    """Version 0.1 took `Bayes(rule=Published(), acquisition=PI())` and used EI all the same."""
+    stored = dict(plan.encode(recipes.wang2020())) | {"acquisition": plan.encode(PI())}
+    assert plan.decode(stored) == recipes.wang2020()

@@ -95,10 +95,10 @@ def _propose_claimed(session: Session, number: int, request: Request) -> bool:
             return False
         if number in state.trials:
             return True
-        if proposed is not None and attempts <= _MAX_REPEATS:
-            if proposer.is_like_recent(proposed.params, proposed.seen):
-                proposed = None
-        if proposed is None:
+        may_repeat = attempts <= _MAX_REPEATS
+        if proposed is None or (
+            may_repeat and proposer.is_like_recent(proposed.params, proposed.seen)
+        ):
             if (state.goal, state.strategy) != session.plan.data:
                 session.change_plan(state)
             proposed, attempts = session.propose(number, request), attempts + 1

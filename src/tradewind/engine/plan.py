@@ -98,6 +98,8 @@ def decode(data: PlainData) -> Any:
         if issubclass(kind, Enum):
             return kind(**rest)
         values = {name: _decode_value(value) for name, value in rest.items()}
+        if kind is Bayes and isinstance(values.get("rule"), Published):
+            values["acquisition"] = EI()  # version 0.1 ignored any other, and stored it
         _check_numbers(kind, values)
         return kind(**values)
     except (TypeError, ValueError, OverflowError) as error:

@@ -346,21 +346,18 @@ class Session:
     def add(
         self,
         params: Mapping[str, Any],
-        result: Outcome | Failed,
-        usage: Usage | None = None,
+        result: Outcome | Finished | Failed,
         *,
         train_size: float | None = None,
     ) -> Trial:
-        """Record a trial that was evaluated elsewhere."""
+        """Record a trial that was evaluated elsewhere. An event gets the number of the trial."""
         config = self.state.space.validate(params)
+        end = Finished(0, result, at=self.clock()) if isinstance(result, Outcome) else result
 
         def entry(state: StudyState) -> tuple[int, list[Event]]:
             number, seen = state.claims, state.position
             proposed = Proposed(number, config, Origin.ADDED, seen, train_size=train_size)
-            if isinstance(result, Failed):
-                return number, [Claimed(number), proposed, replace(result, number=number)]
-            done = Finished(number, result, usage, at=self.clock())
-            return number, [Claimed(number), proposed, done]
+            return number, [Claimed(number), proposed, replace(end, number=number)]
 
         with self._lock:
             return self._written(self.journal.write(entry))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -90,22 +89,14 @@ def alike(X: Array, Y: Array, columns: Columns) -> Mask:
     return np.asarray(np.any(same, axis=1))
 
 
-class _Mark(IntEnum):
-    """What a row means to a model."""
-
-    NONE = 0  # no trial has this number yet
-    PENDING = 1
-    FINISHED = 2
-    FAILED = 3
-    IGNORED = 4
-
-
+# What a row means to a model. A row is 0 as long as no trial has its number.
+_PENDING, _FINISHED, _FAILED, _IGNORED = 1, 2, 3, 4
 _MARKS = {
-    State.WAITING: _Mark.PENDING,
-    State.RUNNING: _Mark.PENDING,
-    State.FINISHED: _Mark.FINISHED,
-    State.FAILED: _Mark.FAILED,
-    State.ABANDONED: _Mark.IGNORED,
+    State.WAITING: _PENDING,
+    State.RUNNING: _PENDING,
+    State.FINISHED: _FINISHED,
+    State.FAILED: _FAILED,
+    State.ABANDONED: _IGNORED,
 }
 
 
@@ -135,7 +126,7 @@ class TrialTable:
             self._known[number] = trial
             self._mark[number] = _MARKS[trial.state]
             if trial.state is State.FAILED and not trial.penalized:
-                self._mark[number] = _Mark.IGNORED
+                self._mark[number] = _IGNORED
             if trial.state is State.FINISHED:
                 self._value[number] = trial.value
                 self._cost[number] = np.nan if trial.cost is None else trial.cost / trial.share
@@ -178,9 +169,9 @@ class TrialTable:
     ) -> History:
         """What is known now. `initial` are the trials that decide the reference; None for all."""
         self.rows([])
-        finished = np.flatnonzero(self._mark == _Mark.FINISHED)
+        finished = np.flatnonzero(self._mark == _FINISHED)
         failed, pending, ignored = (
-            self._mark == mark for mark in (_Mark.FAILED, _Mark.PENDING, _Mark.IGNORED)
+            self._mark == mark for mark in (_FAILED, _PENDING, _IGNORED)
         )
         counts = np.ones(len(finished), dtype=bool)
         if initial is not None:

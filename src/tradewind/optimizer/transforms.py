@@ -15,7 +15,7 @@ from tradewind.types import Array, Normal
 
 @dataclass(frozen=True)
 class Standardize:
-    """y -> (y − shift) / scale, which has mean 0 and standard deviation 1 on the data that made it."""
+    """y -> (y − shift) / scale, with mean 0 and standard deviation 1 on the data it was made of."""
 
     shift: float
     scale: float
@@ -44,7 +44,7 @@ class Standardize:
 
 @dataclass(frozen=True)
 class Clip:
-    """Bad outcomes count no worse than median − reach·(best − median).
+    """A value below `floor` counts as `floor`, which is median − reach·(best − median).
 
     A handful of collapsed models must not flatten the good end. (A log or rank transform, which
     would bend the good end too, measured worse.) If most values tie with the best, the median is
@@ -65,20 +65,6 @@ class Clip:
 
     def forward(self, y: Array) -> Array:
         return np.maximum(y, self.floor)
-
-    def natural(self, y: Normal) -> Normal:
-        return y
-
-    def slope(self, y: Array) -> Array:
-        return np.ones_like(y)
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Quality as it is."""
-
-    def forward(self, y: Array) -> Array:
-        return y
 
     def natural(self, y: Normal) -> Normal:
         return y

@@ -46,7 +46,8 @@ class Run:
     def __post_init__(self) -> None:
         trial = self.trial
         self.number, self.seed, self.train_size = trial.number, trial.seed, trial.train_size
-        self.params, self.settings = Params(trial.params), Params(trial.settings)
+        self.params = Params(trial.params)
+        self.settings = Params({n: v for n, v in trial.params.items() if n != trial.size_name})
 
     @contextmanager
     def timer(self) -> Iterator[None]:

@@ -20,7 +20,7 @@ from tradewind.engine.loop import Loop
 from tradewind.engine.session import Session
 from tradewind.errors import ConfigError, OutcomeError
 from tradewind.goals import Goal
-from tradewind.log.events import Failed
+from tradewind.log.events import Failed, Finished
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.runners.evaluate import read_outcome
 from tradewind.runners.processes import ProcessRunner
@@ -218,6 +218,8 @@ class Study:
             raced=checks.flag("raced", raced),
             share=fraction("share", share),
         )
+        if outcome.share < 1.0 and not outcome.raced:
+            raise ValueError(f"share is for raced results only, but got share={share!r}")
         return self._session.add(params, outcome, train_size=self._train_size(train_size))
 
     def add_trials(self, trials: Iterable[Trial]) -> list[Trial]:
@@ -230,13 +232,11 @@ class Study:
             self.space.validate(trial.params)
         sized = self.space.size_name is not None
         return [
-            self._session.add(
-                trial.params, result, trial.usage, train_size=None if sized else trial.train_size
-            )
+            self._session.add(trial.params, result, train_size=None if sized else trial.train_size)
             for trial, result in copies
         ]
 
-    def _result_of(self, trial: Trial) -> Outcome | Failed | None:
+    def _result_of(self, trial: Trial) -> Finished | Failed | None:
         """How a trial of another study ended; None if it neither finished nor failed."""
         if not isinstance(trial, Trial):
             raise TypeError(f"trials must be trials of a study, but got {trial!r}")
@@ -246,7 +246,8 @@ class Study:
         if not trial.finished:
             return None
         outcome = self._outcome(trial.value, trial.cost, trial.folds)
-        return replace(outcome, raced=trial.raced, share=trial.share)
+        outcome = replace(outcome, raced=trial.raced, share=trial.share)
+        return Finished(0, outcome, trial.usage, trial.ended)
 
     def enqueue(self, params: Mapping[str, Any], *, train_size: float | None = None) -> None:
         """Have this configuration evaluated next, by default on the whole training set (see `add`).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +21,7 @@ from tradewind.optimizer.acquisition.pi import PI
 from tradewind.optimizer.acquisition.price import per_cost, within_cost
 from tradewind.optimizer.acquisition.tradeoff import Improvement, Published, sigma_moments
 from tradewind.optimizer.acquisition.ucb import UCB
-from tradewind.types import Incumbent, Normal, Partials
+from tradewind.types import Array, Incumbent, Normal, Partials
 
 Worth = Callable[[float, float, float], float]  # (mean, std, threshold) -> acquisition
 
@@ -353,7 +354,29 @@ def test_no_rows_have_no_scores() -> None:
 PARTIALS = {"mean": "by_mean", "std": "by_std", "m": "by_cost_mean", "v": "by_cost_std"}
 
 
-@pytest.mark.parametrize("acquisition", [EI(), PI(), MGFI(1.0), MGFI(0.3), UCB(1.5)], ids=repr)
+@dataclass(frozen=True)
+class Curved:
+    """An acquisition without a log form, whose derivatives are not constant."""
+
+    log_form = False
+
+    def __call__(self, predicted: Normal, best: Array | float) -> Array:
+        return self.partials(predicted, best).value
+
+    def partials(self, predicted: Normal, best: Array | float) -> Partials:
+        gap = predicted.mean - best
+        return Partials(
+            np.tanh(gap) + gap * predicted.std, 1 / np.cosh(gap) ** 2 + predicted.std, gap
+        )
+
+    def at(self, number: int, *, pending: int = 0, rng: np.random.Generator) -> Curved:
+        return self
+
+
+ACQUISITIONS = [EI(), PI(), MGFI(1.0), MGFI(0.3), UCB(1.5), Curved()]
+
+
+@pytest.mark.parametrize("acquisition", ACQUISITIONS, ids=repr)
 @settings(max_examples=40)
 @given(case=predictions())
 def test_partials_are_the_derivatives_of_the_score(
@@ -405,7 +428,20 @@ def test_the_upper_bound_of_t_takes_its_first_two_moments() -> None:
     assert bound == pytest.approx(expected, rel=1e-12)
 
 
+def test_an_acquisition_without_a_log_form_is_compared_with_the_best_t() -> None:
+    cost = row(-0.5, 0.8)
+    mean, variance = sigma_moments(cost)
+    found = improvement(0.7, 0.2, -0.5, 0.8, 0.6, 0.4, acquisition=Curved())
+    of_t = row(0.7 - 0.6 * mean[0], math.sqrt(0.04 + 0.36 * variance[0]))
+    assert found.value == pytest.approx(Curved()(of_t, 0.4))
+
+
 # ---- the published rule ----
+
+
+def test_the_rules_say_which_acquisitions_they_accept() -> None:
+    assert [Improvement().accepts(a) for a in ACQUISITIONS] == [True] * 6
+    assert [Published().accepts(a) for a in ACQUISITIONS] == [True] + [False] * 5
 
 
 def published(

@@ -15,7 +15,17 @@ import tradewind as tw
 from tradewind import recipes
 from tradewind.goals import Acquisition
 from tradewind.optimizer.strategies.bayes import spread
-from tradewind.strategies import EI, MGFI, PI, UCB, Bayes, Design, GaussianProcess, LogNormal
+from tradewind.strategies import (
+    EI,
+    MGFI,
+    PI,
+    UCB,
+    Bayes,
+    Design,
+    GaussianProcess,
+    LogNormal,
+    Published,
+)
 from tradewind.types import Origin
 
 SPACE = tw.Space(
@@ -402,6 +412,15 @@ def test_a_space_that_is_mostly_forbidden_is_searched() -> None:
     study = tw.create_study(space, seed=0)
     study.optimize(lambda t: t.params["c"], 8)
     assert all(t.finished and t.params["a"] < 3 for t in study.trials)
+
+
+@pytest.mark.parametrize("acquisition", [PI(), UCB(), MGFI()], ids=repr)
+def test_the_published_rule_is_refused_with_anything_but_expected_improvement(
+    acquisition: Acquisition,
+) -> None:
+    with pytest.raises(ValueError, match=r"Published\(\) cannot work with .*: use EI\(\)"):
+        Bayes(rule=Published(), acquisition=acquisition)
+    assert Bayes(rule=Published()).acquisition == EI()
 
 
 def test_a_model_is_not_fitted_to_any_number_of_failures() -> None:

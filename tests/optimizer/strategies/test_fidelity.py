@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -306,7 +307,9 @@ def test_sizes_that_change_what_a_configuration_is_are_refused() -> None:
     forbidden = tw.Space({"kind": kind, "s": size}, forbid=[{"kind": "b", "s": 1.0}])
     conditional = tw.Space({"x": tw.Float(0, 1, when={"s": tw.at_least(0.5)}), "s": size})
     for space in (forbidden, conditional):
-        with pytest.raises(SpaceError, match=r"must not depend on the size, but one of them names 's'"):
+        with pytest.raises(
+            SpaceError, match=r"must not depend on the size, but one of them names 's'"
+        ):
             tw.create_study(space, strategy=MultiFidelity())
 
 
@@ -325,6 +328,22 @@ def test_a_small_finite_space_is_searched_through_at_full_size() -> None:
         trial = study.ask()
         study.tell(trial, float(trial.params["x"]), cost=1.0)  # type: ignore[arg-type]
     assert len({tuple(t.params.values()) for t in study.trials}) == 8
+
+
+def test_a_reference_is_provisional_while_a_trial_of_the_design_runs() -> None:
+    study = tw.create_study(SPACE, strategy=MultiFidelity(), goal=tw.Tradeoff(alpha=0.1), seed=0)
+    waiting = study.ask()
+    while (trial := study.ask()).origin is Origin.DESIGN:
+        value, cost = proportional(trial)
+        study.tell(trial, value, cost=cost)
+    assert study.goal == tw.Tradeoff(0.1, 10.0, provisional=True)
+    study.tell(waiting, 0.5, cost=1.0)
+    assert study.goal == tw.Tradeoff(0.1, 10.0)
+
+
+def test_it_is_not_a_bayes_but_has_the_same_parts() -> None:
+    assert not isinstance(MultiFidelity(), Bayes)
+    assert [f.name for f in fields(MultiFidelity)] == [f.name for f in fields(Bayes)]
 
 
 def test_a_reference_comes_from_full_runs_of_the_design() -> None:

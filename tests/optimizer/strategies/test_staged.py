@@ -33,7 +33,7 @@ from tradewind.strategies import (
     Staged,
     Strategy,
 )
-from tradewind.types import Config, Origin, Outcome, Prediction, Proposal, State, Trial
+from tradewind.types import Config, Mask, Origin, Outcome, Prediction, Proposal, State, Trial
 
 SPACE = tw.Space({"x": tw.Float(0, 10), "kind": tw.Categorical(["a", "b"])})
 QUALITY = tw.Quality()
@@ -724,6 +724,23 @@ def test_the_inner_strategy_goes_on_towards_the_goal_of_its_stage() -> None:
     assert goals == [OPEN, tw.Tradeoff(0.5, 20.0), tw.Tradeoff(0.5, 20.0)]
 
 
+@pytest.mark.parametrize(
+    ("provisional", "last", "expected"),
+    [
+        (True, 0.6, True),  # trials of the first design still run
+        (False, 0.6, False),
+        (False, None, True),  # a carried trial still runs
+    ],
+)
+def test_a_reference_is_provisional_while_a_trial_that_decides_it_runs(
+    provisional: bool, last: float | None, expected: bool
+) -> None:
+    second = [Told(3.0, 0.5, 1.0, cost=12.0), Told(2.0, last, 1.0, cost=9.0)]
+    seen = replace(history(*FIRST, *second), provisional=provisional)
+    settled = staged(inner=Bayes()).settle(OPEN, seen)
+    assert settled == tw.Tradeoff(0.5, 12.0, provisional=expected)
+
+
 def test_a_reference_of_the_users_stays() -> None:
     goal = tw.Tradeoff(alpha=0.5, reference=7.0)
     assert staged().settle(goal, history(*small(0.1, 0.2), Told(1.0, 0.5, 1.0))) == goal
@@ -734,6 +751,19 @@ def test_without_any_result_of_a_stage_the_reference_is_what_there_is() -> None:
     assert staged().settle(goal, history()) == goal
     settled = staged().settle(goal, history(Told(1.0, 0.5, 0.5, cost=8.0)))
     assert settled == tw.Tradeoff(0.5, 8.0)
+
+
+@pytest.mark.parametrize("goal", [tw.Tradeoff(0.5), tw.Tradeoff(0.5, 7.0)], ids=repr)
+def test_until_a_cost_is_known_stages_go_by_quality(goal: Goal) -> None:
+    first = [Told(float(x), 0.1 * x, cost=None) for x in (2, 4, 1, 3)]
+    assert carried(*first, goal=goal) == (4.0, 1.0)
+    second = Told(4.0, 0.9, 1.0, cost=None)
+    assert carried(*first, second, goal=goal) == (3.0, 1.0)
+    rest = Told(3.0, 0.8, 1.0, cost=None)
+    by_goal, by_quality = (
+        proposal(staged(inner=Bayes()), *first, second, rest, goal=g) for g in (goal, QUALITY)
+    )
+    np.testing.assert_array_equal(by_goal.row, by_quality.row)
 
 
 # ---- who may win ----
@@ -750,6 +780,32 @@ BOTH = [*small(0.9, 0.4, 0.1, 0.3), Told(1.0, 0.5, 1.0), Told(3.0, 0.6, 1.0), To
 )
 def test_the_rule_says_whose_trials_may_win(final: Any, may: list[bool]) -> None:
     assert staged(final=final).eligible(history(*BOTH)).tolist() == may
+
+
+@pytest.mark.parametrize(
+    ("final", "may"),
+    [
+        ("last", [False] * 4 + [True, False, False]),
+        ("all", [True] + [False] * 3 + [True, False, False]),
+    ],
+)
+def test_the_inner_strategy_says_who_may_win_within_a_stage(final: Any, may: list[bool]) -> None:
+    class Picky(Inner):
+        def eligible(self, history: History) -> Mask:
+            return np.arange(len(history.X)) == 0
+
+    assert staged(inner=Picky(), final=final).eligible(history(*BOTH)).tolist() == may
+
+
+def test_what_the_inner_strategy_recommends_is_found_among_all_trials() -> None:
+    class Picky(Inner):
+        def eligible(self, history: History) -> Mask:
+            return np.arange(len(history.X)) == 1
+
+        def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
+            return Prediction(1, 0.6, None)
+
+    assert staged(inner=Picky()).recommend(SPACE, QUALITY, history(*BOTH)).index == 5
 
 
 @pytest.mark.parametrize("final", ["last", "all"])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor
+from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor, invert_factor
 from tradewind.space import Categorical, Float, Space
 from tradewind.types import Array, Columns
 
@@ -502,3 +503,47 @@ def test_a_handover_from_another_space_is_ignored() -> None:
     start = fit(X[:, :2], y).handover
     a, b = fit(X, y, columns), fit(X, y, columns, start=start)
     np.testing.assert_array_equal(a.predict(X).mean, b.predict(X).mean)
+
+
+# ---- covariances that cannot be factorized ----
+
+
+def test_conditioning_survives_a_covariance_that_rounding_has_made_indefinite() -> None:
+    X, y, columns = mixed_data(20)
+    before = fit(X, y, columns)
+    wrong = replace(before, W=1.001 * before.W)  # explains more variance than there is
+    after = wrong.condition(X[:3])
+    assert np.isfinite(after.W).all()
+    predicted = after.predict(mixed_data(30, seed=1)[0])
+    assert np.isfinite(predicted.mean).all()
+    assert (predicted.std > 0.0).all()
+
+
+def test_conditioning_on_a_row_that_is_not_finite_is_refused() -> None:
+    X, y, columns = mixed_data(20)
+    row = X[:1].copy()
+    row[0, 0] = np.inf
+    with (
+        np.errstate(invalid="ignore"),
+        pytest.raises(FloatingPointError, match="must be finite, but it is not: check"),
+    ):
+        fit(X, y, columns).condition(row)
+
+
+def test_noise_that_is_not_a_number_is_refused() -> None:
+    X, y, columns = mixed_data(20)
+    with pytest.raises(FloatingPointError, match="must be finite, but it is not: check"):
+        fit(X, y, columns, noise=np.full(20, np.nan))
+
+
+def test_an_indefinite_matrix_is_lifted_as_little_as_needed() -> None:
+    K = np.array([[1.0, 1.0], [1.0, 1.0 - 1e-9]])
+    W = invert_factor(K.copy(), lift=1e-6)
+    L = np.linalg.inv(W)
+    np.testing.assert_allclose(L @ L.T, K + 1e-6 * np.eye(2), atol=1e-12)
+
+
+def test_a_definite_matrix_is_not_lifted() -> None:
+    K = np.array([[2.0, 1.0], [1.0, 2.0]])
+    W = invert_factor(K.copy(), lift=1e-6)
+    np.testing.assert_allclose(W @ K @ W.T, np.eye(2), atol=1e-15)

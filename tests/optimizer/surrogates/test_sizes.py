@@ -66,7 +66,9 @@ def test_sizes_are_relative_to_the_largest() -> None:
 @pytest.mark.parametrize("parameter", [TrainSize([0.5]), Float(0.0, 1.0)], ids=["one", "none"])
 def test_without_several_sizes_there_is_no_curve(parameter: Any) -> None:
     columns = Space({"x": parameter}).columns
-    gp = QUALITY.fit(np.full((1, 1), 0.5), np.ones(1), columns=columns, rng=np.random.default_rng(0))
+    gp = QUALITY.fit(
+        np.full((1, 1), 0.5), np.ones(1), columns=columns, rng=np.random.default_rng(0)
+    )
     assert isinstance(gp.covariance.sizes, NoSizes)
     assert len(gp.theta) == 1 + 2
 

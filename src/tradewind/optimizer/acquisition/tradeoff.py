@@ -1,7 +1,7 @@
 """What a prediction is worth under T = L − α·σ: the improvement of T, and W20's published rule.
 
-Both rules take normal marginals of the quality L. `Improvement` expects a normal log(c / reference),
-because cost is positive and spans decades; `Published` expects a normal σ. All costs here are in
+Both rules take normal marginals of the quality L. `Improvement` takes log(c / reference) as normal,
+because cost is positive and spans decades; `Published` takes σ as normal. All costs here are in
 units of the reference, so σ = min(1, c).
 """
 

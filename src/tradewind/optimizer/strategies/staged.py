@@ -109,7 +109,8 @@ class Staged(Strategy):
             full = s < last and _started(stage.seen, limit) >= limit
             proposal = self._carry(space, stages[: s + 1], full=full)
             if proposal is None and not full:
-                towards = stage.goal if s else goal  # the first may need a design to find a reference
+                # the first stage may need a design that finds the reference
+                towards = stage.goal if s else goal
                 proposal = self.inner.propose(space, towards, stage.seen, rng=rng)
             if proposal is not None:
                 return replace(proposal, train_size=self.fractions[s])

@@ -18,7 +18,7 @@ from tradewind.optimizer.history import History, alike
 from tradewind.optimizer.log_error import LogError
 from tradewind.optimizer.strategies.costs import Charge, Price, slope_by_cost
 from tradewind.optimizer.surrogates.surrogate import Differentiable, Predictor, Surrogate
-from tradewind.optimizer.transforms import Clip, Identity, Standardize
+from tradewind.optimizer.transforms import Clip, Standardize
 from tradewind.types import Array, Columns, Incumbent, Normal, Partials
 
 
@@ -29,12 +29,12 @@ class Output(Enum):
     LOG_ERROR = "log_error"  # H eq. 15
     IDENTITY = "identity"
 
-    def transform(self, quality: Array, *, best: float) -> Clip | LogError | Identity:
+    def transform(self, quality: Array, *, best: float) -> Clip | LogError:
         """The transform for these qualities. It never clips the utility of the `best` trial: under
         a trade-off, a bad but cheap trial may be the best."""
-        if self is Output.CLIP:
-            return Clip(min(Clip.of(quality).floor, best))
-        return LogError() if self is Output.LOG_ERROR else Identity()
+        if self is Output.LOG_ERROR:
+            return LogError()
+        return Clip(-np.inf if self is Output.IDENTITY else min(Clip.of(quality).floor, best))
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Models:
 def fit_quality(
     surrogate: Surrogate,
     history: History,
-    transform: Clip | LogError | Identity,
+    transform: Clip | LogError,
     *,
     columns: Columns,
     rng: np.random.Generator,
