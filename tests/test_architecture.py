@@ -24,7 +24,7 @@ ROOMS = {
     "seeds": (),
     "space": BASE,
     "data": BASE,
-    "models": (*BASE, "space"),
+    "models": (*BASE, "space", "data"),
     "goals": BASE,
     "optimizer": (*BASE, "space", "data", "goals"),
     "log": (*BASE, "space"),

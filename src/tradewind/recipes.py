@@ -11,7 +11,8 @@ from tradewind.optimizer.acquisition.tradeoff import Improvement, Published
 from tradewind.optimizer.maximizers.evolution import MIES
 from tradewind.optimizer.maximizers.maximizer import Maximizer
 from tradewind.optimizer.strategies.bayes import Bayes
-from tradewind.optimizer.strategies.design import Design, RandomSearch, Sampling
+from tradewind.optimizer.strategies.design import Design, Sampling
+from tradewind.optimizer.strategies.random_search import RandomSearch
 from tradewind.optimizer.strategies.staged import Staged
 from tradewind.optimizer.strategies.worth import Output
 from tradewind.optimizer.surrogates.forest import RandomForest

@@ -1,4 +1,4 @@
-"""The checks that the models use, and the rows on which TextCNN stops."""
+"""The checks that the models use."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tradewind.checks import finite_number, whole_numbers
 from tradewind.models.inputs import fold_rows
-from tradewind.models.textcnn.validation import stratified_rows
-from tradewind.subsets import subset
 
 
 @pytest.mark.parametrize("value", [3, -2, 0.5, np.float32(0.5), np.int64(7)])
@@ -48,36 +44,3 @@ def test_each_of_the_whole_numbers_is_checked(value: Any) -> None:
 def test_the_rows_of_a_fold_are_numbers_or_a_mask() -> None:
     assert fold_rows([2, 0], 3).tolist() == [2, 0]
     assert fold_rows([True, False, True], 3).tolist() == [0, 2]
-
-
-# ---- stratified rows ----
-
-LABELS = st.lists(st.integers(0, 4), min_size=2, max_size=60)
-FRACTIONS = st.floats(0.01, 1.0)
-
-
-@given(LABELS, FRACTIONS, st.integers(0, 99))
-def test_stratified_rows_have_every_class_and_the_right_number(
-    labels: list[int], fraction: float, seed: int
-) -> None:
-    rows = stratified_rows(np.array(labels), fraction, seed=seed)
-    n_classes = len(set(labels))
-    assert rows.tolist() == sorted(set(rows.tolist()))
-    assert len(rows) == max(n_classes, round(fraction * len(labels)))
-    assert {labels[row] for row in rows} == set(labels)
-
-
-@given(st.lists(st.booleans(), min_size=2, max_size=60), FRACTIONS, st.integers(0, 99))
-def test_with_two_classes_stratified_rows_are_those_of_a_subset(
-    labels: list[bool], fraction: float, seed: int
-) -> None:
-    names = np.where(labels, "good", "bad")
-    expected = subset(names, fraction, seed=seed, kind="classes")
-    assert stratified_rows(names, fraction, seed=seed).tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_stratified_rows_keep_the_shares_of_the_classes(seed: int) -> None:
-    labels = np.repeat([0, 1, 2], [100, 200, 700])
-    kept = np.bincount(labels[stratified_rows(labels, 0.9, seed=seed)])
-    assert np.abs(kept - [90, 180, 630]).max() <= 1

@@ -28,8 +28,9 @@ from tradewind.optimizer.acquisition.ucb import UCB
 from tradewind.optimizer.maximizers.evolution import MIES
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.strategies.bayes import Bayes
-from tradewind.optimizer.strategies.design import Design, RandomSearch, Sampling
+from tradewind.optimizer.strategies.design import Design, Sampling
 from tradewind.optimizer.strategies.fidelity import MultiFidelity
+from tradewind.optimizer.strategies.random_search import RandomSearch
 from tradewind.optimizer.strategies.staged import Staged
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.optimizer.strategies.worth import Output

@@ -170,9 +170,7 @@ class TrialTable:
         """What is known now. `initial` are the trials that decide the reference; None for all."""
         self.rows([])
         finished = np.flatnonzero(self._mark == _FINISHED)
-        failed, pending, ignored = (
-            self._mark == mark for mark in (_FAILED, _PENDING, _IGNORED)
-        )
+        failed, pending, ignored = (self._mark == mark for mark in (_FAILED, _PENDING, _IGNORED))
         counts = np.ones(len(finished), dtype=bool)
         if initial is not None:
             counts = np.array([n in initial for n in finished.tolist()], dtype=bool)

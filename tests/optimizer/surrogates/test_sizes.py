@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tradewind.optimizer.surrogates.full_size import foresee, foresee_gradient
-from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor, NoSizes
+from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor, NoSizeEffect
 from tradewind.optimizer.surrogates.sizes import SizeCurve
 from tradewind.space import Float, Space, TrainSize
 from tradewind.types import Array, Normal
@@ -69,7 +69,7 @@ def test_without_several_sizes_there_is_no_curve(parameter: Any) -> None:
     gp = QUALITY.fit(
         np.full((1, 1), 0.5), np.ones(1), columns=columns, rng=np.random.default_rng(0)
     )
-    assert isinstance(gp.covariance.sizes, NoSizes)
+    assert isinstance(gp.covariance.sizes, NoSizeEffect)
     assert len(gp.theta) == 1 + 2
 
 

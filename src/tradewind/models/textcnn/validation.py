@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tradewind.data.subsets import subset
 from tradewind.errors import warn
 from tradewind.types import Indices
 
@@ -21,7 +22,7 @@ def split_rows(
     if len(classes) < 2:
         raise ValueError(f"labels must have at least two classes, but all are {classes}")
     if valid is None:
-        kept = stratified_rows(labels[rows], 1 - fraction, seed=seed)
+        kept = subset(labels[rows], 1 - fraction, seed=seed, kind="classes")
         if fraction and len(kept) == len(rows):
             warn(
                 f"validation_fraction={fraction} of {len(rows)} texts of {len(classes)} classes is "
@@ -37,23 +38,3 @@ def split_rows(
             f"validation has the label {str(unseen[0])!r}, which the training labels do not have"
         )
     return rows, valid
-
-
-def stratified_rows(labels: NDArray[Any], fraction: float, *, seed: int) -> Indices:
-    """A random `fraction` of the rows, sorted, with the same shares of all classes and at least one
-    row of each. With two classes these are the rows of `tradewind.subsets.subset`."""
-    n, rng = len(labels), np.random.default_rng(seed)
-    _, first, classes = np.unique(labels, return_index=True, return_inverse=True)
-    classes = np.argsort(np.argsort(first))[classes]  # numbered in order of appearance
-    counts = np.bincount(classes)
-    by_size = np.lexsort((rng.permutation(len(counts)), counts))  # the smallest class first
-    place, counts = np.argsort(by_size)[classes], counts[by_size]
-    rows = rng.permutation(n)
-    rows = rows[np.argsort(place[rows], kind="stable")]  # class by class, each in random order
-    own = place[rows]
-    # a row stands at the middle of its part of the class, which spans 0 to 1
-    middle = (np.arange(n) + 0.5 - (np.cumsum(counts) - counts)[own]) / counts[own]
-    order = rows[np.argsort(middle, kind="stable")]
-    front = np.unique(classes[order], return_index=True)[1]  # one row of each class is always in
-    order = np.concatenate([order[np.sort(front)], np.delete(order, front)])
-    return np.sort(order[: max(len(counts), round(fraction * n))])

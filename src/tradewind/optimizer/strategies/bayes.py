@@ -18,7 +18,8 @@ from tradewind.optimizer.log_error import LogError, NaturalPredictor
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.maximizers.maximizer import Maximizer
 from tradewind.optimizer.strategies.costs import fit_price, tradeoff_incumbent
-from tradewind.optimizer.strategies.design import Design, fresh_point, observed_best
+from tradewind.optimizer.strategies.design import Design, fresh_point
+from tradewind.optimizer.strategies.observed import observed_best
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.optimizer.strategies.worth import Models, Output, fit_quality, model_score
 from tradewind.optimizer.surrogates.gp import GaussianProcess

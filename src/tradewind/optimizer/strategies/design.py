@@ -1,7 +1,7 @@
-"""Initial designs, and random search: points chosen without a model.
+"""Points chosen without a model: initial designs, and fresh random points.
 
-A design of k points is a pure function of the space and the study's seed, so that its i-th point
-is the same whoever asks for it, and whenever.
+The points of a design depend only on its size, the space and the study's seed, so its i-th point is
+the same whoever asks for it and whenever.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from enum import Enum
 
 import numpy as np
 
-from tradewind.goals import Goal, best_of
 from tradewind.optimizer.history import History
-from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import design_rng
 from tradewind.space import Space
-from tradewind.types import Array, Origin, Prediction, Proposal
+from tradewind.types import Array
 
 
 class Sampling(Enum):
@@ -31,7 +29,7 @@ class Sampling(Enum):
 
 @dataclass(frozen=True)
 class Design:
-    """`size` initial points; with `centre` the first is the middle of the space."""
+    """`size` initial points. With `centre`, the first one is the middle of the space."""
 
     size: int
     sampling: Sampling = Sampling.SOBOL
@@ -43,7 +41,7 @@ class Design:
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
             raise ValueError(f"a design needs a size ≥ 1, but got {self.size!r}")
         try:
-            object.__setattr__(self, "sampling", Sampling(self.sampling))  # its value will do too
+            object.__setattr__(self, "sampling", Sampling(self.sampling))  # accepts its value, too
         except ValueError:
             names = ", ".join(repr(s.value) for s in Sampling)
             raise ValueError(f"sampling is one of {names}, but got {self.sampling!r}") from None
@@ -60,18 +58,17 @@ class Design:
         return rows
 
     def point(self, space: Space, history: History, rng: np.random.Generator) -> Array:
-        """The next point (d,) that no trial has tried; a random one when the design is used up."""
+        """The next point (d,) that no trial has tried, or a random one if the design is over."""
         tried = {row.tobytes() for row in history.evaluated}
         points = self.points(space, history.seed)[history.designed :]
-        written = space.encode(space.decode(points))  # as they come back from the log, rounded
-        for row in written:
+        for row in space.encode(space.decode(points)):  # rounded, as the log returns them
             if row.tobytes() not in tried:
                 return np.asarray(row)
         return fresh_point(space, history, rng)
 
 
 def fresh_point(space: Space, history: History, rng: np.random.Generator) -> Array:
-    """A random row (d,) that no trial has tried; in an exhausted space the least tried one."""
+    """A random row (d,) that no trial has tried. If all have been, one of the least tried."""
     tried = Counter(row.tobytes() for row in history.evaluated)
     rows = space.sample(64, rng=rng)
     for row in rows:
@@ -91,27 +88,3 @@ def _unit_cube(sampling: Sampling, n: int, d: int, rng: np.random.Generator) -> 
     if sampling is Sampling.LATIN:
         return np.asarray(qmc.LatinHypercube(d, rng=rng).random(n))
     return np.asarray(qmc.Sobol(d, rng=rng).random_base2(math.ceil(math.log2(n)))[:n])
-
-
-@dataclass(frozen=True)
-class RandomSearch(Strategy):
-    """Uniform sampling: the baseline that every strategy must beat."""
-
-    def propose(
-        self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
-    ) -> Proposal:
-        row = fresh_point(space, history, rng)
-        return Proposal(row, Origin.DESIGN)
-
-    def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
-        return observed_best(self.settle(goal, history), history)
-
-
-def observed_best(goal: Goal, history: History) -> Prediction:
-    """The finished trial with the highest utility, expected to do again what it did. One that was
-    raced is chosen only if all were."""
-    utility = goal.utility(history.quality, history.cost)
-    whole = np.flatnonzero(~history.raced)
-    index = int(whole[best_of(utility[whole])]) if len(whole) else best_of(utility)
-    cost = float(history.cost[index])
-    return Prediction(index, float(history.quality[index]), None if math.isnan(cost) else cost)

@@ -21,7 +21,7 @@ from tradewind.errors import SpaceError
 from tradewind.goals import Goal
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.bayes import Bayes
-from tradewind.optimizer.strategies.design import observed_best
+from tradewind.optimizer.strategies.observed import observed_best
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.space import Space
 from tradewind.types import Array, Indices, Mask, Origin, Prediction, Proposal

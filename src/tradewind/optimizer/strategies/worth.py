@@ -103,8 +103,8 @@ class ModelScore:
         cost = None if models.cost is None else models.cost.predict(X)
         value = self._worth(models.quality.predict(X), cost).value
         if charge is not None:
-            shared = charge.model is models.cost
-            value = charge(value, cost if shared and cost else charge.model.predict(X))
+            same = cost if charge.model is models.cost else None
+            value = charge(value, same or charge.model.predict(X))
         again = np.array([row.tobytes() in self.tried for row in X])
         if len(self.pending):
             again |= alike(X, self.pending, self.columns)
@@ -134,8 +134,8 @@ class SmoothModelScore(ModelScore):
         if cost is not None:
             slope += slope_by_cost(worth, cost)
         if charge is not None:
-            shared = charge.model is models.cost
-            price = cost if shared and cost else _smooth(charge.model).predict_gradient(X)
+            same = cost if charge.model is models.cost else None
+            price = same or _smooth(charge.model).predict_gradient(X)
             charged = charge.partials(value, price[0])
             value, slope = charged.value, slope + slope_by_cost(charged, price)
         return value, slope

@@ -127,7 +127,7 @@ def foresee_gradient(model: GPPredictor, X: Array, Y: Array) -> tuple[Normal, Ar
 
 def _foreseen(model: GPPredictor, Y: Array, at: Cross, std: Array) -> Normal:
     least = 1e-5 * np.sqrt(model.covariance.level)
-    return model.natural(Y, model.constant + at.k @ model.alpha, np.maximum(std, least))
+    return model.marginals(Y, at, np.maximum(std, least))
 
 
 def _covariance(model: GPPredictor, x: Cross, y: Cross) -> Array:

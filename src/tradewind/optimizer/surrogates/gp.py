@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 from scipy.optimize import minimize
 
 from tradewind.optimizer.surrogates.kernels import Embedding, matern52, squared_distances
-from tradewind.optimizer.surrogates.sizes import SizeCurve, Sizes
+from tradewind.optimizer.surrogates.sizes import SizeCurve, SizeEffect
 from tradewind.optimizer.transforms import Standardize
 from tradewind.types import Array, Columns, Indices, Normal
 
@@ -27,15 +27,15 @@ _LOG_SHORTFALL = (-12.0, 5.0)
 _JITTER = 1e-8  # relative to the prior variance
 
 
-class NoSizes:
-    """The part of the training size where the space has none: nothing is added to the kernel."""
+class NoSizeEffect:
+    """`SizeEffect` for a space without training sizes: it adds nothing to the kernel."""
 
-    columns: list[int] = []
+    columns: Indices = np.empty(0, dtype=np.intp)
     prior_mean: tuple[float, ...] = ()
     prior_std: tuple[float, ...] = ()
     b = v = 0.0
 
-    def with_variances(self, theta: Array) -> NoSizes:
+    def with_variances(self, theta: Array) -> NoSizeEffect:
         return self
 
     def place(self, X: Array) -> Array:
@@ -99,7 +99,7 @@ class GaussianProcess:
         rng: np.random.Generator,
     ) -> GPPredictor:
         """The posterior at the most probable hyper-parameters. `rng` is not used."""
-        embedding, sizes = Embedding.of(columns, apart=self.apart), self._sizes(columns)
+        embedding, sizes = Embedding.of(columns, apart=self.apart), self._size_effect(columns)
         trend = sizes.trend(X)
         scale = Standardize.of(y - trend)
         known = np.zeros(len(y)) if noise is None else noise / scale.scale / scale.scale
@@ -109,15 +109,11 @@ class GaussianProcess:
         theta = posterior.maximize((start or {}).get("theta"))
         return GPPredictor.of(theta, data, embedding, sizes, scale)
 
-    def _sizes(self, columns: Columns) -> Sizes | NoSizes:
+    def _size_effect(self, columns: Columns) -> SizeEffect | NoSizeEffect:
         if self.size_power is None or len(columns.fractions) < 2:
-            return NoSizes()
-        return Sizes(
-            SizeCurve.of(columns, self.size_power),
-            self.size_slope,
-            prior_mean=(self.own_mean, self.shared_mean),
-            prior_std=(self.size_std, self.size_std),
-        )
+            return NoSizeEffect()
+        curve, std = SizeCurve.of(columns, self.size_power), self.size_std
+        return SizeEffect(curve, self.size_slope, (self.own_mean, self.shared_mean), (std, std))
 
 
 def cost_process() -> GaussianProcess:
@@ -143,7 +139,11 @@ class _Posterior:
     sizes, θ continues with log b and log v."""
 
     def __init__(
-        self, model: GaussianProcess, data: _Data, embedding: Embedding, sizes: Sizes | NoSizes
+        self,
+        model: GaussianProcess,
+        data: _Data,
+        embedding: Embedding,
+        sizes: SizeEffect | NoSizeEffect,
     ) -> None:
         self.d, self.n, self.t, self.known = embedding.d, len(data.t), data.t, data.known
         self.D = embedding.pair_distances(data.Z)
@@ -225,7 +225,7 @@ class Covariance:
     """The prior covariance of y without its noise: a·k, and the part of the training size."""
 
     embedding: Embedding
-    sizes: Sizes | NoSizes
+    sizes: SizeEffect | NoSizeEffect
     roots: Array  # (p,) √w
     level: float  # a
 
@@ -276,7 +276,7 @@ class GPPredictor:
         theta: Array,
         data: _Data,
         embedding: Embedding,
-        sizes: Sizes | NoSizes,
+        sizes: SizeEffect | NoSizeEffect,
         scale: Standardize,
     ) -> GPPredictor:
         """The posterior of the data for given θ."""
@@ -301,12 +301,11 @@ class GPPredictor:
 
     def predict(self, X: Array) -> Normal:
         at = self.cross(X)
-        return self.natural(X, self.constant + at.k @ self.alpha, np.sqrt(self.variance(at)))
+        return self.marginals(X, at, np.sqrt(self.variance(at)))
 
     def predict_gradient(self, X: Array) -> tuple[Normal, Array, Array]:
         at = self.cross(X)
-        std = np.sqrt(self.variance(at))
-        normal = self.natural(X, self.constant + at.k @ self.alpha, std)
+        normal = self.marginals(X, at, np.sqrt(self.variance(at)))
         gradient = self.weighted_gradient(X, at)
         d_mean = gradient(self.alpha[None, :])
         d_std = -gradient(at.V @ self.W) / (normal.std / self.scale.scale)[:, None]  # VW is k K⁻¹
@@ -322,9 +321,9 @@ class GPPredictor:
         left = self.covariance.variance(at.points) - np.einsum("ij,ij->i", at.V, at.V)
         return np.asarray(np.maximum(left, 1e-10 * self.covariance.level))
 
-    def natural(self, X: Array, mean: Array, std: Array) -> Normal:
-        """Marginals of standardized y at rows X in the units of y."""
-        normal = self.scale.natural(Normal(mean, std))
+    def marginals(self, X: Array, at: Cross, std: Array) -> Normal:
+        """The mean at rows X with this std (m,) of standardized y, in the units of y."""
+        normal = self.scale.natural(Normal(self.constant + at.k @ self.alpha, std))
         return Normal(normal.mean + self.covariance.sizes.trend(X), normal.std)
 
     def weighted_gradient(self, X: Array, at: Cross) -> Callable[[Array], Array]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tradewind.types import Array, Columns
+from tradewind.types import Array, Columns, Indices
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class SizeCurve:
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """How the training size enters a Gaussian process. `gp.NoSizes` has the same members.
+class SizeEffect:
+    """How the training size enters a Gaussian process. `gp.NoSizeEffect` is the neutral one.
 
     `slope` is the expected growth of y by the logarithm of the size, before any data. `b` is the
     variance of δ(x), the shortfall of each configuration, and `v` that of δ, which all
@@ -63,11 +63,11 @@ class Sizes:
     v: float = 0.0
 
     @property
-    def columns(self) -> list[int]:
+    def columns(self) -> Indices:
         """The columns of the space that hold a training size."""
-        return [self.curve.column]
+        return np.array([self.curve.column])
 
-    def with_variances(self, theta: Array) -> Sizes:
+    def with_variances(self, theta: Array) -> SizeEffect:
         """The same with the variances of θ = (log b, log v)."""
         b, v = np.exp(theta).tolist()
         return replace(self, b=b, v=v)

@@ -1,0 +1,28 @@
+"""Random search: the baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradewind.goals import Goal
+from tradewind.optimizer.history import History
+from tradewind.optimizer.strategies.design import fresh_point
+from tradewind.optimizer.strategies.observed import observed_best
+from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.space import Space
+from tradewind.types import Origin, Prediction, Proposal
+
+
+@dataclass(frozen=True)
+class RandomSearch(Strategy):
+    """Uniform sampling, which every other strategy must beat."""
+
+    def propose(
+        self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
+    ) -> Proposal:
+        return Proposal(fresh_point(space, history, rng), Origin.DESIGN)
+
+    def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
+        return observed_best(self.settle(goal, history), history)
