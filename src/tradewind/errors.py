@@ -7,11 +7,11 @@
     ├── TrialError (RuntimeError)        a trial in the wrong state: reported twice, unknown
     ├── TrialFailed (RuntimeError)       a trial that failed under on_error="raise"
     ├── NothingFinished (LookupError)    a result is wanted, but no trial has one yet
-    ├── WorkerError (RuntimeError)       workers that cannot start, or a cluster that has gone
-    ├── DataError (ValueError)           data or a saved model that is damaged or foreign
-    │   └── DataMissing (FileNotFoundError)  or is not there at all
+    ├── WorkerError (RuntimeError)       workers that cannot start, or a cluster that is gone
+    ├── DataError (ValueError)           data or a saved model: damaged or of the wrong kind
+    │   └── DataMissing (FileNotFoundError)  data or a saved model that is missing
     └── StorageError (RuntimeError)      a store that cannot be reached, read or written
-        ├── FormatError                  what is stored is damaged, or of a newer format
+        ├── FormatError                  a stored study: damaged, or of a newer format
         ├── StudyExists (ValueError)     a name that the store has already
         └── NoSuchStudy (LookupError)    a name that the store does not have
 
@@ -56,15 +56,15 @@ class NothingFinished(TradewindError, LookupError):
 
 
 class WorkerError(TradewindError, RuntimeError):
-    """Workers that cannot start, or a cluster that has gone."""
+    """Workers that cannot start, or a cluster that has gone away."""
 
 
 class DataError(TradewindError, ValueError):
-    """Data, word vectors or a saved model that are missing, damaged, or of another kind."""
+    """Data, word vectors or a saved model that are missing, damaged, or of the wrong kind."""
 
 
 class DataMissing(DataError, FileNotFoundError):
-    """Data, word vectors or a saved model that are not there."""
+    """Data, word vectors or a saved model that are missing."""
 
 
 class StorageError(TradewindError, RuntimeError):
@@ -72,7 +72,7 @@ class StorageError(TradewindError, RuntimeError):
 
 
 class FormatError(StorageError):
-    """What is stored is damaged, or was written by a newer version of Tradewind."""
+    """A stored study that is damaged, or that a newer version of Tradewind wrote."""
 
 
 class StudyExists(StorageError, ValueError):

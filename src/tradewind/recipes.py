@@ -1,4 +1,4 @@
-"""Strategies by name: the published ones, and the one that measured best."""
+"""Ready-made strategies: the published ones, and the one that did best in our benchmarks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tradewind.optimizer.surrogates.gp import GaussianProcess, cost_process
 
 
 def auto() -> Bayes:
-    """The strategy that measured best (benchmarks/README.md). It is the default of a study."""
+    """The strategy that did best in our benchmarks (benchmarks/README.md), and the default."""
     return Bayes(
         surrogate=GaussianProcess(),
         cost_surrogate=cost_process(),

@@ -155,13 +155,13 @@ class Trial:
     """One evaluation of one configuration, as the log knows it.
 
     - `params`: all active parameters. `size_name` names the training size among them, if any.
-    - `value`, `cost`: the user's own numbers, None unless the trial has finished. A failed or
-      abandoned trial may have a cost, too.
+    - `value`, `cost`: the user's own numbers. Only a finished trial has a value. A failed or
+      abandoned trial may have a cost.
     - `folds`, `raced`, `share`: see `Outcome`.
     - `error`: the traceback of a failed trial, or why a trial was abandoned. A failed trial counts
-      as a bad result unless it is not `penalized`.
-    - `retries`: how often the trial was requeued and counts as one more attempt; `losses`: how many
-      of these were because its worker or driver died.
+      as a bad result only if it is `penalized`.
+    - `retries`: how often the trial was requeued for another attempt (preemption does not count);
+      `losses`: how many of these were because its worker or driver died.
     - `driver`: who started it (host:process:name). `started` and `ended`: seconds since 1970.
     - `seed`: the trial's own seed. `data_seed`: the same for all trials of a study; it decides
       subsets and folds.

@@ -109,7 +109,7 @@ def test_sigma_lies_between_0_and_1(cost: float, reference: float, alpha: float)
 
 
 def test_sigma_needs_a_reference() -> None:
-    with pytest.raises(ValueError, match="no reference yet: settle it"):
+    with pytest.raises(ValueError, match="no reference yet: give it one"):
         Tradeoff(0.5).sigma(np.array([1.0]))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from tradewind.goals.goal import log_ratio
+from tradewind.goals.goal import log_relative_cost
 from tradewind.optimizer.log_error import LogError
 from tradewind.optimizer.transforms import Clip, Standardize
 from tradewind.types import Normal
@@ -208,11 +208,11 @@ def test_a_marginal_of_the_log_error_is_finite_however_uncertain(mean: float, st
     ratio=st.floats(-20.0, 20.0),
     reference=st.sampled_from([1e-12, 1e-3, 1.0, 3600.0, 1e12]),
 )
-def test_the_log_ratio_of_a_cost_inverts(ratio: float, reference: float) -> None:
+def test_the_log_relative_cost_of_a_cost_inverts(ratio: float, reference: float) -> None:
     cost = reference * np.exp(np.array([ratio]))
-    assert log_ratio(cost, reference)[0] == pytest.approx(ratio, rel=1e-12, abs=1e-12)
+    assert log_relative_cost(cost, reference)[0] == pytest.approx(ratio, rel=1e-12, abs=1e-12)
 
 
 def test_a_cost_of_nothing_counts_as_a_billionth_of_the_reference() -> None:
-    ratios = log_ratio(np.array([0.0, 1e-30, 60.0]), 60.0)
+    ratios = log_relative_cost(np.array([0.0, 1e-30, 60.0]), 60.0)
     np.testing.assert_allclose(ratios, [math.log(1e-9), math.log(1e-9), 0.0])

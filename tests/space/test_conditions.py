@@ -234,8 +234,8 @@ def test_at_least_compares_the_values_of_choices_not_their_places() -> None:
     ("p", "condition", "message"),
     [
         (Float(0, 1), OneOf((0.5,)), r"is a Float: compare it by at_least\(...\), not by equality"),
-        (Float(0, 1), at_least(1.5), r">= 1\.5 can never hold: it ends at 1\.0"),
-        (Int(1, 5), at_least(5.5), r">= 5\.5 can never hold: it ends at 5"),
+        (Float(0, 1), at_least(1.5), r">= 1\.5 can never hold: the largest value is 1\.0"),
+        (Int(1, 5), at_least(5.5), r">= 5\.5 can never hold: the largest value is 5"),
         (Int(1, 5), OneOf((6,)), "must be from 1 to 5, but got 6"),
         (Int(1, 5), OneOf((True,)), "must be a whole number, but got True"),
         (Int(1, 5), OneOf((1, "a")), "must be a whole number, but got 'a'"),

@@ -233,7 +233,7 @@ def test_forbidden_clauses_of_one_parameter_are_joined() -> None:
         (condition("LT", "k", "b"), "condition LT on 'k': its values have no order"),
         (condition("GT", "o", "high"), "condition GT on 'o': it can never hold: no value is left"),
         (condition("LT", "n", 1), "condition LT on 'n': it can never hold: no value is left"),
-        (condition("GT", "n", 5), "'x': when= 'n' >= 6 can never hold: it ends at 5"),
+        (condition("GT", "n", 5), "'x': when= 'n' >= 6 can never hold: the largest value is 5"),
         (condition("GT", "f", 1.0), "condition GT on 'f': it can never hold: nothing is above 1.0"),
         (condition("GT", "n", 9), "condition GT on 'n': must be from 1 to 5, but got 9"),
         (condition("EQ", "k", "z"), r"condition EQ on 'k': must be one of \['a', .*, but got 'z'"),
@@ -302,10 +302,10 @@ def test_a_forbidden_clause_without_a_counterpart_is_refused(given: Any, message
             hyper("p", "beta_int", alpha=1, beta=2),
             "'p': types uniform_float, .* but got 'beta_int'",
         ),
-        (hyper("p", "uniform_float", lower=0, upper=1, q=0.1), "'p': there is no quant.* q=0.1"),
+        (hyper("p", "uniform_float", lower=0, upper=1, q=0.1), "'p': a quantized range .* q=0.1"),
         (
             hyper("p", "uniform_int", lower=0, upper=9, q=2),
-            "'p': there is no quantiz.* but got q=2",
+            "'p': a quantized range .* but got q=2",
         ),
         (
             hyper("p", "categorical", choices=["a", "b"], weights=[1, 2]),

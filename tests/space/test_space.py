@@ -303,7 +303,7 @@ def test_a_thousand_levels_declared_in_reverse_are_put_in_order() -> None:
         ),
         (
             {"n": Int(1, 3), "x": Bool(when={"n": at_least(4)})},
-            "'x': when= 'n' >= 4 can never hold: it ends at 3",
+            "'x': when= 'n' >= 4 can never hold: the largest value is 3",
         ),
         (
             {"f": Float(0, 1), "x": Bool(when={"f": 0.5})},

@@ -72,7 +72,8 @@ class Folds:
     def __iter__(self) -> Iterator[Fold]:
         if self._started:
             raise OutcomeError(
-                "the folds of a trial can be iterated over once, but this is the second time"
+                "the folds of a trial can be iterated over once, but this is the second time: "
+                "use one loop"
             )
         self._started = True
         return self._iterate()

@@ -202,7 +202,9 @@ def read_stamps(time: Any) -> NDArray[Any]:
         raise ValueError(f"time must have one stamp for each row, but its shape is {stamps.shape}")
     missing = map(is_missing, stamps) if stamps.dtype == object else [np.any(stamps != stamps)]
     if any(missing):
-        raise ValueError("time must have no missing values")
+        raise ValueError(
+            "time must have no missing values, but some rows have no stamp: leave them out"
+        )
     return stamps
 
 

@@ -46,7 +46,7 @@ class Order:
     least: int = 1
 
     def first(self, fraction: float) -> Indices:
-        """The rows of the first places, as few places as have round(fraction·n) rows; sorted."""
+        """The sorted rows of the first places: just enough places for round(fraction·n) rows."""
         size = round(checks.fraction("fraction", fraction) * len(self.place))
         places = max(self.least, int(np.searchsorted(self.ends, size)) + 1)
         return np.flatnonzero(self.place < places)
@@ -87,7 +87,7 @@ def subset(
 def nested_order(
     y: Any, *, seed: int = 0, kind: str = "auto", groups: Any = None, time: Any = None
 ) -> Order:
-    """The order whose prefixes are the subsets. Use it to take several fractions of one set."""
+    """The order whose beginnings are the subsets. Use it to take several fractions of one set."""
     n = count_rows(y)
     rng = np.random.default_rng(checks.whole("seed", seed))
     checks.one_of("kind", kind, _KINDS)

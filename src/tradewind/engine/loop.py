@@ -90,7 +90,9 @@ class Loop:
             self._fill()
             if not self._running:
                 if self._nothing_fits and not self._started:
-                    _logger.warning("no trial was started: none fits into what is left")
+                    _logger.warning(
+                        "no trial was started: none is expected to fit into the time or cost left"
+                    )
                 return
             self._propose_ahead()
             self._record_all(self.workers.wait(self._next_deadline()))
@@ -191,7 +193,7 @@ class Loop:
         if unrecorded:
             gave = [f"trial {done.trial.number} gave {done.result}" for done, _ in unrecorded]
             why = unrecorded[0][1]
-            raise StorageError(f"{'; '.join(gave)}: this could not be recorded. {why}") from why
+            raise StorageError(f"results could not be recorded: {'; '.join(gave)}. {why}") from why
         for done in results:
             self._running.pop(done.trial.number, None)
             if self._budget is not None:

@@ -104,7 +104,7 @@ def decode(data: PlainData) -> Any:
         _check_numbers(kind, values)
         return kind(**values)
     except (TypeError, ValueError, OverflowError) as error:
-        raise FormatError(f"{rest!r} does not make a {data['type']}: {error}") from error
+        raise FormatError(f"{rest!r} cannot be read as {data['type']}: {error}") from error
     except RecursionError:
         raise FormatError("a part of a study is nested too deeply") from None
 

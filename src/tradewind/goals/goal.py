@@ -100,7 +100,7 @@ class Goal(Protocol):
         ...
 
 
-def log_ratio(cost: Array, reference: float) -> Array:
+def log_relative_cost(cost: Array, reference: float) -> Array:
     """log(cost / reference). A cost below 1e-9 of the reference counts as 1e-9 of it."""
     ratio = np.log(np.maximum(cost, 5e-324)) - np.log(reference)  # cost / reference may overflow
     return np.asarray(np.maximum(ratio, np.log(1e-9)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradewind.goals.goal import Acquisition, TradeoffRule, log_ratio
+from tradewind.goals.goal import Acquisition, TradeoffRule, log_relative_cost
 from tradewind.types import Array, Incumbent, Normal, Partials
 
 
@@ -21,7 +21,7 @@ class Quality:
         return self
 
     def cost_scale(self, cost: Array, *, log: bool) -> Array:
-        return log_ratio(cost, max(float(cost.max()), 1e-300)) if log else cost
+        return log_relative_cost(cost, max(float(cost.max()), 1e-300)) if log else cost
 
     def utility(self, quality: Array, cost: Array) -> Array:
         return quality

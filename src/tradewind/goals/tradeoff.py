@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tradewind.checks import not_negative, or_none, positive
-from tradewind.goals.goal import Acquisition, TradeoffRule, log_ratio
+from tradewind.goals.goal import Acquisition, TradeoffRule, log_relative_cost
 from tradewind.types import Array, Incumbent, Normal, Partials
 
 
@@ -15,9 +15,9 @@ from tradewind.types import Array, Incumbent, Normal, Partials
 class Tradeoff:
     """T = quality − alpha·min(1, cost / reference)  (W20 §3.3).
 
-    `alpha` is what the whole reference cost is worth in quality; 0 ignores cost. `reference` is a
-    cost in your own units. Without one it becomes the largest cost of the initial design, and is
-    `provisional` until the last trial of that design has finished or failed."""
+    `alpha` is the quality you would give up to save the whole reference cost; 0 ignores cost.
+    `reference` is a cost in your own units. Without one it becomes the largest cost of the initial
+    design, and is `provisional` until the last trial of that design has finished or failed."""
 
     alpha: float
     reference: float | None = None
@@ -51,14 +51,16 @@ class Tradeoff:
         return np.minimum(cost, reference) / reference
 
     def cost_scale(self, cost: Array, *, log: bool) -> Array:
-        return log_ratio(cost, self._known_reference()) if log else self.sigma(cost)
+        return log_relative_cost(cost, self._known_reference()) if log else self.sigma(cost)
 
     def utility(self, quality: Array, cost: Array) -> Array:
         return quality if self.alpha == 0 else quality - self.alpha * self.sigma(cost)
 
     def _known_reference(self) -> float:
         if self.reference is None:
-            raise ValueError("this Tradeoff has no reference yet: settle it with some costs")
+            raise ValueError(
+                "this Tradeoff has no reference yet: give it one, or settle it with costs"
+            )
         return self.reference
 
     def score(

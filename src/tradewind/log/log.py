@@ -83,7 +83,10 @@ def random_id() -> int:
 
 def already_exists(name: str, where: str) -> StudyExists:
     """The error to raise if the name is taken."""
-    return StudyExists(f"there is already a study {name!r} in {where}")
+    return StudyExists(
+        f"there is already a study {name!r} in {where}: "
+        "choose another name, or open it with load_study"
+    )
 
 
 def not_found(name: str, where: str) -> NoSuchStudy:

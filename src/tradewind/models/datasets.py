@@ -221,7 +221,7 @@ def _load_published(folder: Path, file: Path) -> InsuranceQA:
             pool.append(_read_ids(texts, candidates, place))
             if len(pool[-1]) != len(pool[0]):
                 raise DataError(
-                    f"{place}: all pools must have {len(pool[0])} answers as the first, but this "
+                    f"{place}: all pools must have {len(pool[0])} answers like the first, but this "
                     f"one has {len(pool[-1])}"
                 )
         parts[split] = _make_questions(found, rows, np.array(pool))

@@ -39,7 +39,7 @@ class UnigramSVM(TextClassifier):
     ----------
     C : the cost of a mistake. A smaller C regularizes more.
     bias : the value of a constant feature that every text has (LIBLINEAR's -B). Its weight is
-        regularized like all others; the larger the bias, the weaker the effect. 0 or less means no
+        regularized like all others; the larger the bias, the less this matters. 0 or less means no
         such feature.
     penalty, loss : "l2" with "squared_hinge" or "hinge"; "l1" only with "squared_hinge".
     weighting : "tfidf" is (1 + log count)·idf. "binary" is 1 for every word of the text (0.2 points
@@ -59,8 +59,8 @@ class UnigramSVM(TextClassifier):
     idf_ : the weights of the stems under "tfidf", otherwise ones.
     n_iter_ : the largest number of iterations that the solver took for a class.
     fit_seconds_ : the time of `fit`, from texts to weights.
-    solver_seconds_ : the part of it that the solver took. This is the cost of a fit if features are
-        computed only once.
+    solver_seconds_ : the part of `fit_seconds_` that the solver took. This is the cost of a fit if
+        features are computed only once.
     """
 
     def __init__(

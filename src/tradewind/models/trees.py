@@ -26,7 +26,7 @@ _MOST_THREADS = 1024  # a hundred thousand crash Python
 class TreeRanker(Model):
     """Boosted trees that score the candidates of a query so that relevant ones come first. They are
     trained with LightGBM's lambdarank objective. The defaults were chosen on InsuranceQA's
-    validation set, where three times the trees at half the learning rate are no better.
+    validation set, where three times as many trees at half the learning rate are no better.
 
     A smaller training set should have fewer queries, not queries with fewer candidates. In an
     objective, pass the queries as groups to take whole queries:
@@ -43,7 +43,7 @@ class TreeRanker(Model):
     min_data_in_leaf : the smallest number of candidates in a leaf.
     feature_fraction, bagging_fraction : the share of features and of candidates that each tree
         sees.
-    patience : with a validation, training stops when the NDCG at 1 has not improved for so many
+    patience : with a `validation`, training stops when the NDCG at 1 has not improved for this many
         trees, and the trees up to the best are kept.
     random_state : the same number gives the same trees, whatever `n_jobs` is.
     n_jobs : the number of threads.

@@ -106,7 +106,7 @@ class TrialTable:
 
     def __init__(self, space: Space) -> None:
         self._space = space
-        self._known: dict[int, Trial] = {}
+        self._trials: dict[int, Trial] = {}
         self._X = np.empty((0, len(space.columns.cells)))
         self._value, self._cost, self._size = np.empty(0), np.empty(0), np.empty(0)
         self._mark = np.empty(0, dtype=np.int8)
@@ -118,12 +118,12 @@ class TrialTable:
     def update(self, trials: Mapping[int, Trial]) -> None:
         """Take over what has changed since the last update."""
         for number, trial in trials.items():
-            before = self._known.get(number)
+            before = self._trials.get(number)
             if before is trial:
                 continue
             if before is None:
                 self._add(number, trial)
-            self._known[number] = trial
+            self._trials[number] = trial
             self._mark[number] = _MARKS[trial.state]
             if trial.state is State.FAILED and not trial.penalized:
                 self._mark[number] = _IGNORED

@@ -34,10 +34,10 @@ class DaskRunner:
     `client` is a `distributed.Client`, the address of a scheduler, or None for a cluster of
     processes on this machine that is closed with the workers. `n_workers` trials run at the same
     time; by default, as many as the cluster has threads and `resources` for. `resources` are the
-    resources of Dask that every trial needs, such as `{"GPU": 1}`. If the name of a resource
-    contains "gpu" and the worker sets CUDA_VISIBLE_DEVICES, trials have the device "cuda:0".
+    Dask resources that every trial needs, such as `{"GPU": 1}`. If the name of a resource contains
+    "gpu" and the worker sets CUDA_VISIBLE_DEVICES, trials have the device "cuda:0".
 
-    A trial whose worker dies comes back as `Lost`, even if Dask starts it again elsewhere.
+    A trial whose worker dies comes back as `Lost`, even if Dask restarts it elsewhere.
     """
 
     def __init__(

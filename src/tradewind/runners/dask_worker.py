@@ -28,7 +28,7 @@ def evaluate(name: str, trial: Trial, within: float | None) -> Done:
     key = worker.get_current_task()
     plugin = worker.plugins.get(name)
     if plugin is None:
-        raise WorkerError(f"the objective has not arrived at {worker.address}: see its log")
+        raise WorkerError(f"the objective has not reached {worker.address}: see that worker's log")
     worker.log_event(name, {"key": key, "worker": worker.address})
 
     def why_stop() -> str | None:

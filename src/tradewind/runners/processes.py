@@ -47,7 +47,7 @@ class ProcessRunner:
     after `grace` seconds.
 
     The objective is sent by value (cloudpickle), so it may be a lambda, a closure or a function of
-    a notebook, and it can import modules that lie beside the script. A worker loads it once.
+    a notebook, and it can import modules that are beside the script. A worker loads it once.
     """
 
     n_workers: int | None = None

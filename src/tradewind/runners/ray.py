@@ -91,7 +91,10 @@ class RayRunner:
         nodes = [node["Resources"] for node in ray.nodes()]
         if not any(count_fitting(node, self.resources) for node in nodes):
             ray.shutdown()
-            raise ValueError(f"a trial needs {self.resources}, which this machine does not have")
+            raise ValueError(
+                f"a trial needs {self.resources}, which this machine does not have: "
+                "ask for less, or give the address of a cluster"
+            )
 
 
 @dataclass(frozen=True)

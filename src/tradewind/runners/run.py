@@ -30,7 +30,7 @@ class Run:
     """A trial while it runs: its parameters, its seed, its device and its share of the data.
 
     `settings` are the parameters without the training size. `timed` is the number of seconds spent
-    inside `timer`, None if it was not used. `reported` are the folds, None if there are none."""
+    inside `timer`, or None if it was not used. `reported` are the folds, None if there are none."""
 
     trial: Trial = field(repr=False)
     device: str = field(default="cpu", repr=False)
@@ -65,8 +65,8 @@ class Run:
     def subset(
         self, y: Any, *, groups: Any = None, time: Any = None, kind: str = "auto"
     ) -> Indices:
-        """The rows of this trial's training size. All trials of a study draw from one order, so a
-        larger size contains the rows of a smaller one."""
+        """The rows to train with, according to this trial's training size. All trials of a study
+        draw from one order, so a larger size contains the rows of a smaller one."""
         seed = self.trial.data_seed
         return subset(y, self.train_size, seed=seed, kind=kind, groups=groups, time=time)
 
@@ -84,17 +84,18 @@ class Run:
         and report a score for each; then the objective need not return anything.
 
         `cv` is a number of folds (stratified if `y` has classes, by whole groups if there are
-        `groups`), a splitter of scikit-learn, or pairs of rows. The training rows of each fold are
-        cut to the trial's training size as in `subset`. With `time`, or with a `TimeSeriesSplit`,
-        the latest rows are kept.
+        `groups`), a scikit-learn splitter, or pairs of training and validation rows. The training
+        rows of each fold are cut to the trial's training size as in `subset`. With `time`, or with
+        a `TimeSeriesSplit`, the latest rows are kept.
 
         The loop ends early if the trial is clearly behind the best one so far. Then `raced` is
         true, the value is an estimate of the mean over all folds, and a measured cost covers only
-        the folds that ran, which the cost model takes into account; a cost that you return is taken
+        the folds that ran, which the cost model takes into account; a cost that you return is used
         as it is. `error` bounds the probability that a trial as good as the best one is stopped
-        (for the best of many, which is partly lucky, see data/racing.py). None never stops."""
+        (for the best of many, which is partly lucky, see data/racing.py). With None, no trial is
+        stopped."""
         if self.reported is not None:
-            raise OutcomeError("folds() can be called once per trial")
+            raise OutcomeError("folds() can be called once per trial, but this is the second call")
         self.reported = Folds(self.trial, X, y, cv, groups=groups, time=time, error=error)
         return self.reported
 

@@ -16,8 +16,8 @@ from tradewind.types import Outcome, Trial, Usage
 
 @dataclass(frozen=True)
 class Failure:
-    """An evaluation that gave no outcome. `seconds` is the whole time it took, whatever a timer
-    measured. `raised` is the exception, if there was one."""
+    """An evaluation without an outcome. `seconds` is all the time it took, inside a timer or not.
+    `raised` is the exception, if there was one."""
 
     error: str
     seconds: float | None = None
@@ -26,7 +26,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Lost:
-    """An evaluation whose worker died, through no fault of its own."""
+    """An evaluation whose worker died, through no fault of the trial."""
 
     reason: str
 
@@ -70,8 +70,8 @@ class Done:
 
 @dataclass(frozen=True)
 class TrialLimits:
-    """What one evaluation may take: seconds, and bytes including its children. A trial that takes
-    more is killed and has failed."""
+    """The most that one evaluation may take: seconds, and bytes of memory with all its children. A
+    trial that takes more is killed and counts as failed."""
 
     timeout: float | None = None
     memory: int | None = None
@@ -101,7 +101,7 @@ class Workers(Protocol):
         ...
 
     def submit(self, trial: Trial, *, within: float | None = None) -> None:
-        """Start a trial. If it does not finish `within` so many seconds, it comes back as
+        """Start a trial. If it does not finish `within` this many seconds, it comes back as
         `Stopped`."""
         ...
 

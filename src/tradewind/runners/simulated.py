@@ -40,8 +40,8 @@ class SimulatedRunner:
     outcome is the reported one, or else the duration.
 
     `failure(trial)` returns None, or the result that replaces the outcome: a `Failure` or its text,
-    `Lost` or `Stopped`. With a pair `(seconds, result)` this happens after so many seconds, if the
-    trial still runs then. `workers` are those of the last `open`.
+    `Lost` or `Stopped`. With a pair `(seconds, result)`, this happens after that many seconds if
+    the trial is still running. `workers` are those of the last `open`.
     """
 
     def __init__(

@@ -82,7 +82,7 @@ def _read_parameter(item: Mapping[str, Any]) -> _Kind:
 
 def _refuse_quantization(item: Mapping[str, Any], *, steps: tuple[int | None, ...]) -> None:
     if item.get("q") not in steps:
-        raise SpaceError(f"there is no quantization here, but got q={item['q']!r}")
+        raise SpaceError(f"a quantized range cannot be read, but got q={item['q']!r}: list values")
 
 
 def _refuse_weights(item: Mapping[str, Any]) -> None:

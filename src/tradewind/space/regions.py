@@ -61,7 +61,7 @@ def _first_unit(parameter: Float, condition: Condition) -> float:
     if not isinstance(condition, AtLeast):
         raise SpaceError("is a Float: compare it by at_least(...), not by equality")
     if condition.low > parameter.high:
-        raise SpaceError(f"{condition} can never hold: it ends at {parameter.high!r}")
+        raise SpaceError(f"{condition} can never hold: the largest value is {parameter.high!r}")
     below, first = 0.0, parameter.to_unit(max(condition.low, parameter.low))
     target = parameter.from_unit(first)
     if target == parameter.low:
@@ -85,7 +85,7 @@ def _runs(parameter: Finite, condition: Condition) -> list[tuple[int, int]]:
     if isinstance(parameter, Int):
         first = max(math.ceil(condition.low), parameter.low)
         if first > parameter.high:
-            raise SpaceError(f"{condition} can never hold: it ends at {parameter.high!r}")
+            raise SpaceError(f"{condition} can never hold: the largest value is {parameter.high!r}")
         return [(parameter.cell(first), parameter.cells - 1)]
     cells = [i for i, v in enumerate(parameter.choices) if condition.holds(v)]
     if not cells:

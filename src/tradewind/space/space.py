@@ -80,7 +80,7 @@ class Space(Encoding):
     # ---- configurations ----
 
     def validate(self, config: Mapping[str, Any]) -> Config:
-        """`config` in plain Python values and declared order, or a `ConfigError`."""
+        """`config` in plain values and declared order. Raises `ConfigError` if it does not fit."""
         self._check_names(config)
         values: Config = {}
         for name in self._order:
@@ -99,7 +99,7 @@ class Space(Encoding):
         return {name: values[name] for name in self.names if name in values}
 
     def complete(self, partial: Mapping[str, Any], *, rng: np.random.Generator) -> Config:
-        """A full configuration with the given values; the others are drawn at random."""
+        """A full configuration: the given values, and random ones for all other parameters."""
         self._check_names(partial)
         given = {name: self._check_value(name, value) for name, value in partial.items()}
         required = self._required(given)
@@ -174,11 +174,11 @@ class Space(Encoding):
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Space:
-        """A space from plain data: what `to_dict` returns, or names with short forms.
+        """A space from plain data: what `to_dict` returns, or a short form for each name.
 
-        A tuple is a range, `(1, 9)` or `(1e-4, 1e3, "log")`; a list is the choices, `["a", "b"]`,
-        except that `[1e-4, 1e3, "log"]` is a range too; `bool` is `Bool()`. Parameters and
-        mappings such as `{"type": "int", "low": 1, "high": 9}` may be mixed in."""
+        A tuple is a range, `(1, 9)` or `(1e-4, 1e3, "log")`; a list is a choice, `["a", "b"]`,
+        except that `[1e-4, 1e3, "log"]` is a range too; `bool` is `Bool()`. Parameters and mappings
+        such as `{"type": "int", "low": 1, "high": 9}` may be mixed in."""
         from tradewind.space.formats import from_dict
 
         return from_dict(given)

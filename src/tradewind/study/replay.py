@@ -39,7 +39,7 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Replay:
-    """All proposals of a study by number. Trials that the user added are left out."""
+    """All proposals of a study, by trial number. Trials that the user added are left out."""
 
     proposals: tuple[Replayed, ...]
 

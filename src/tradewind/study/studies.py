@@ -204,7 +204,7 @@ def list_studies(storage: Storage = None) -> list[StudySummary]:
 
 
 def rename_study(name: str, new: str, *, storage: Storage = None) -> None:
-    """Give a study another name. Whoever has it open can continue."""
+    """Give a study another name. Processes that have it open can continue."""
     _existing(storage).rename(name, new)
 
 
@@ -222,7 +222,7 @@ def import_study(
     goal: Goal | None = None,
 ) -> Study:
     """Import a study from a `.jsonl` file that `study.export` wrote. Its name is that of the file
-    unless you give another. Afterwards the store has the whole study, or nothing of it."""
+    unless you give another. The study is imported completely or not at all."""
     name = Path(path).stem if name is None else name
     goal = None if goal is None else checks.goal(goal)
     given = None if strategy is None else strategy_of(strategy)

@@ -40,8 +40,7 @@ Callback: TypeAlias = Callable[["Study", Trial], None]
 
 
 class Study:
-    """Everything that happened in one search, and the way to continue it. `create_study` makes
-    one."""
+    """One search: what happened in it so far, and how to continue it. `create_study` makes one."""
 
     def __init__(self, session: Session, *, name: str) -> None:
         state = session.state
@@ -93,7 +92,7 @@ class Study:
         this call's trials. Near a limit, only trials that are expected to stay within it are
         started, and trials still running when it is reached are stopped and abandoned. For each
         trial, `trial_timeout` (seconds) and `trial_memory` (bytes) are limits too: a trial that
-        exceeds them is killed and has failed.
+        exceeds them is killed and counts as failed.
 
         Where trials run: one after the other in this process; in worker processes if you give
         `n_workers`, `gpus` (how many, or which) or a limit for each trial, with `slots_per_gpu`
@@ -144,7 +143,7 @@ class Study:
                 Loop(self._session, workers, limits, policy, stopped, progress).run()
 
     def stop(self) -> None:
-        """End every `optimize` of this study after the trials that are running now. Objectives and
+        """End every `optimize` of this study when its running trials have ended. Objectives and
         callbacks may call it."""
         self._stops += 1
 
@@ -154,7 +153,7 @@ class Study:
         """The next trial to evaluate. Report on it with `tell` or `fail`.
 
         With `max_cost`, the strategy proposes a trial that it expects to cost at most that much
-        (see `trial.expected_cost`). With a `lease`, a trial that is not reported within so many
+        (see `trial.expected_cost`). With a `lease`, a trial that is not reported within that many
         seconds goes back to the queue, unless `beat` renews the lease."""
         trial = self._session.ask(
             max_cost=checks.limit("max_cost", max_cost), lease=or_none(positive, "lease", lease)
@@ -163,7 +162,7 @@ class Study:
 
     def beat(self, trial: Trial | int, lease: float) -> None:
         """Keep an asked trial for `lease` seconds from now. Raises `TrialError` if it has ended, or
-        if somebody else has it by now."""
+        if another driver holds it now."""
         number, params = _identify(trial)
         driver = trial.driver if isinstance(trial, Trial) else None
         self._session.renew(number, positive("lease", lease), driver=driver, params=params)
@@ -250,7 +249,7 @@ class Study:
         return Finished(0, outcome, trial.usage, trial.ended)
 
     def enqueue(self, params: Mapping[str, Any], *, train_size: float | None = None) -> None:
-        """Have this configuration evaluated next, by default on the whole training set (see `add`).
+        """Put this configuration into the queue, by default for the whole training set (see `add`).
         Parameters that you leave out are drawn at random."""
         self._session.enqueue(params, self._train_size(train_size))
 
@@ -276,8 +275,8 @@ class Study:
 
     @property
     def goal(self) -> Goal:
-        """The goal. A reference cost that the trials decide is shown once there is one, and is
-        marked as provisional while it may still change."""
+        """The goal. If the trials decide its reference cost, it is shown as soon as it is known,
+        and marked as provisional while it may still change."""
         return self._settle(self._session.plan.goal, self._session.snapshot()[1])
 
     @property
@@ -302,7 +301,7 @@ class Study:
         return results.frontier(*self._finished(), self.strategy)
 
     def recommend(self) -> Recommendation:
-        """What to train. A model may know better than the best single result."""
+        """What to train. This may differ from `best`, which may be lucky if results are noisy."""
         goal = self._session.plan.goal
         trials, history = self._finished()
         results.check_costs(goal, history)

@@ -236,8 +236,8 @@ def test_the_covariance_of_rows_with_themselves_has_their_variances(leaf: int) -
 def test_conditioning_changes_no_mean_anywhere(leaf: int) -> None:
     X, Q = rows(60), rows(100, seed=1)
     predictor = fitted(RandomForest(leaf=leaf), X, response(X))
-    told = predictor.condition(rows(6, seed=2))
-    assert np.array_equal(told.predict(Q).mean, predictor.predict(Q).mean)
+    after = predictor.condition(rows(6, seed=2))
+    assert np.array_equal(after.predict(Q).mean, predictor.predict(Q).mean)
 
 
 def test_rows_beside_a_pending_one_become_surer_than_rows_far_away() -> None:
@@ -246,8 +246,8 @@ def test_rows_beside_a_pending_one_become_surer_than_rows_far_away() -> None:
     pending = SPACE.encode([{"x": 0.5, "z": 0.5, "k": 5, "kind": "a"}])
     near = SPACE.encode([{"x": 0.51, "z": 0.5, "k": 5, "kind": "a"}])
     far = SPACE.encode([{"x": 0.95, "z": 0.0, "k": 1, "kind": "d", "flag": True}])
-    told = predictor.condition(pending)
-    left = [told.predict(Q).std[0] / predictor.predict(Q).std[0] for Q in (near, far)]
+    after = predictor.condition(pending)
+    left = [after.predict(Q).std[0] / predictor.predict(Q).std[0] for Q in (near, far)]
     assert left[0] < 0.8 < left[1]
 
 

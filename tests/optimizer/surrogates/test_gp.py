@@ -508,15 +508,17 @@ def test_a_handover_from_another_space_is_ignored() -> None:
 # ---- covariances that cannot be factorized ----
 
 
-def test_conditioning_survives_a_covariance_that_rounding_has_made_indefinite() -> None:
+def test_conditioning_lifts_the_diagonal_of_a_covariance_that_is_not_definite() -> None:
     X, y, columns = mixed_data(20)
     before = fit(X, y, columns)
     wrong = replace(before, W=1.001 * before.W)  # explains more variance than there is
-    after = wrong.condition(X[:3])
-    assert np.isfinite(after.W).all()
-    predicted = after.predict(mixed_data(30, seed=1)[0])
-    assert np.isfinite(predicted.mean).all()
-    assert (predicted.std > 0.0).all()
+    at = wrong.cross(X[:3])
+    S = wrong.covariance.between(at.points, at.points)[0] - at.V @ at.V.T
+    assert np.linalg.eigvalsh(S).min() < -1e-6 * wrong.covariance.level
+    L = np.linalg.inv(wrong.condition(X[:3]).W[20:, 20:])
+    lift = L @ L.T - S
+    np.testing.assert_allclose(lift, np.eye(3) * lift[0, 0], atol=1e-12)
+    assert lift[0, 0] > 0.0
 
 
 def test_conditioning_on_a_row_that_is_not_finite_is_refused() -> None:

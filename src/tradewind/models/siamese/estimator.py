@@ -51,20 +51,20 @@ class SiameseBiLSTM(Model):
     Parameters
     ----------
     vectors : pre-trained `WordVectors`. They also cover words that training has not seen. Without
-        `vectors`, vectors with `dimensions` numbers are learned, and unseen words have none.
+        them, vectors with `dimensions` numbers are learned, and unseen words have none.
     tune_vectors : whether to train the given vectors, too.
     hidden : units of the LSTM in each direction.
     shared : whether one LSTM encodes both questions and answers, or each has its own.
     dropout : the dropout rate of the word vectors.
     regularization : the factor of the L2 penalty on the weights of the LSTM.
-    margin : how much larger the cosine of a correct answer should be. Cosines are from -1 to 1.
+    margin : by how much a correct answer's cosine (-1 to 1) should exceed that of a wrong one.
     negatives : wrong answers drawn for each pair in each epoch. With 0, only the answers of the
         batch are used.
     hardest : how many of the wrong answers of a question enter the loss.
     batch_size, epochs, learning_rate : settings of Adam. A batch has pairs of a question and a
         correct answer.
-    patience : with a validation, training stops after so many epochs without a better score (None:
-        never) and keeps its best epoch.
+    patience : with a `validation`, training stops after this many epochs without a better score
+        (None: never) and keeps its best epoch.
     max_length : the number of tokens after which a text is cut.
     random_state : the seed. On a CPU, the same seed gives the same weights to the last bit.
     device : "auto", "cpu", "cuda" or "cuda:1", … "auto" is the GPU if there is one.
@@ -73,7 +73,7 @@ class SiameseBiLSTM(Model):
     Attributes
     ----------
     vocabulary_ : the words of the training texts.
-    vectors_ : the given vectors, for other words.
+    vectors_ : the given vectors, for words outside the vocabulary.
     max_length_ : `max_length` at the time of training.
     weights_ : all weights, as NumPy arrays.
     losses_, validation_scores_ : the loss and the validation score of every epoch.

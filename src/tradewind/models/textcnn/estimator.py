@@ -67,7 +67,7 @@ class TextCNN(TextClassifier):
     ----------
     classes_ : the labels.
     vocabulary_ : the words of the training texts.
-    vectors_ : the given vectors, for other words.
+    vectors_ : the given vectors, for words outside the vocabulary.
     network_ : the shape of the network.
     weights_ : all weights, as NumPy arrays. The word vectors are "static" and "learned".
     history_ : the loss, the validation loss and the validation accuracy of every epoch.
@@ -151,7 +151,7 @@ class TextCNN(TextClassifier):
 
     def fit(self, X: Any, y: Any, *, validation: tuple[Any, Any] | None = None) -> Self:
         """Train on texts and their labels. Training stops early on the `validation` texts or,
-        without these, on a part of the training texts."""
+        without them, on a part of the training texts."""
         texts, labels = texts_and_labels(X, y)
         rows = np.arange(len(texts))
         if validation is None:
@@ -177,12 +177,12 @@ class TextCNN(TextClassifier):
         *,
         validation: Literal["train", "test"] = "train",
     ) -> list[Self]:
-        """A fitted classifier for each fold, all trained together. The classifiers are the same as
-        from `fit`, one by one; on a GPU, all of them take little longer than one.
+        """A fitted classifier for each fold, all trained together. They are the same as from a
+        `fit` for each fold. On a GPU, training all of them takes little longer than training one.
 
-        `folds` are pairs of training rows and test rows, as from a splitter of scikit-learn. The
-        test rows are not used, unless `validation="test"`: then each fold stops early on its own
-        test rows. That makes its score look too good, but it is what the thesis did.
+        `folds` are pairs of training rows and test rows, as from a scikit-learn splitter. The test
+        rows are not used, unless `validation="test"`: then each fold stops early on its own test
+        rows. That makes its score look too good, but it is what the thesis did.
         """
         one_of("validation", validation, ("train", "test"))
         texts, labels = texts_and_labels(X, y)

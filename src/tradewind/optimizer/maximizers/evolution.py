@@ -1,8 +1,8 @@
 """MIES: a mixed-integer evolution strategy that maximizes a score (H §3.1, algorithm 2).
 
 The operators are those of Li et al., "Mixed Integer Evolution Strategies for Parameter
-Optimization", Evolutionary Computation 21(1), 2013: normal steps for reals, geometric ones for
-integers, a mutation rate for categories, with step sizes and rate evolving along.
+Optimization", Evolutionary Computation 21(1), 2013: normal steps for reals, geometric steps for
+integers, and a mutation rate for categories. Step sizes and rates evolve, too.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _SMALLEST_STEP = 1e-8  # of a real's range: finer than any score is worth resolv
 class MIES:
     """A (parents, offspring) evolution strategy; defaults as published (H §5.3).
 
-    Each offspring has two parents: it takes every coordinate from one or the other (discrete
-    recombination) and the middle of their step sizes and rates (intermediate), and mutates. The
-    next parents are the best of the offspring only; the best row ever seen is kept beside them
-    and returned. With `patience`, the search stops after that many generations without a better
-    row; the published one never stops early.
+    Each offspring has two parents. It takes every coordinate from one or the other (discrete
+    recombination) and the mean of their step sizes and rates (intermediate recombination), and then
+    mutates. The next parents are the best of the offspring only. The best row ever seen is kept
+    apart and returned. With `patience`, the search stops after that many generations without a
+    better row; the published one never stops early.
     """
 
     parents: int = 4
@@ -54,7 +54,7 @@ class MIES:
     def maximize(
         self, score: Score, space: Space, *, start: Array, rng: np.random.Generator
     ) -> Array:
-        """The best row (d,) seen, beginning with the best of `start` (s, d) as parents."""
+        """The best row (d,) seen. The first parents are the best of `start` (s, d)."""
         genome = Genome.of(space, self.offspring)
         rows = _enough(start, space, self.parents, rng)
         values = _scored(score, space, rows)
@@ -76,7 +76,7 @@ class MIES:
                 best, best_value, stale = rows[elite[0]], top, 0
             if stale == self.patience:
                 break
-            if top > -np.inf:  # offspring that are all forbidden leave their parents in place
+            if top > -np.inf:  # if all offspring are forbidden, the parents stay
                 population = children.select(elite)
         return best
 
@@ -105,13 +105,14 @@ def _best(values: Array, k: int) -> _Index:
 
 @dataclass(frozen=True)
 class Population:
-    """Individuals: coordinates `latent` (m, d) on the unit cube, in genome order and with values
-    where inactive too, and their `strategy` (m, 3): the step size of reals and that of integers,
-    both as shares of the range, and the mutation rate of categories.
+    """Individuals. `latent` (m, d) are coordinates in the unit cube, in the order of the genome;
+    inactive ones have values, too. `strategy` (m, 3) are the step sizes of reals and of integers,
+    as shares of the range, and the mutation rate of categories.
 
-    One step size a kind, not one a coordinate: the unit cube has levelled the ranges, and ten
-    offspring are too few to learn d steps. Measured after 500 generations: no difference on the
-    scores of forests; on the sphere in 10 dimensions 2e-8 from the optimum instead of 7e-2.
+    There is one step size for each kind, not for each coordinate: in the unit cube all ranges are
+    equal, and ten offspring are too few to learn d step sizes. Measured after 500 generations: no
+    difference on the scores of forests; on the sphere in 10 dimensions 2e-8 from the optimum
+    instead of 7e-2.
     """
 
     latent: Array
@@ -129,11 +130,12 @@ class Population:
 
 @dataclass(frozen=True)
 class Genome:
-    """The coordinates of a space ordered by how they mutate: reals, integers, categories.
+    """The coordinates of a space, ordered by how they mutate: reals, integers, categories.
 
-    `order` are the space's columns in that order, `place` is its inverse, `counts` the number of
-    each kind, `cells` those of integers and of categories, and `step` the smallest mean step of
-    an integer. A strategy starts at `first` and stays between `low` and `high`, all three (3,).
+    `order` are the columns of the space in that order, and `place` is its inverse. `counts` is the
+    number of coordinates of each kind, `cells` the number of values of integers and of categories,
+    and `step` the smallest mean step of an integer. A strategy starts at `first` and stays between
+    `low` and `high`, all three (3,).
     """
 
     order: _Index
@@ -148,7 +150,7 @@ class Genome:
     @classmethod
     def of(cls, space: Space, offspring: int) -> Genome:
         columns = space.columns
-        # Cells of an Int(log=True) differ in width: it moves along its log scale as a real does
+        # The cells of an Int(log=True) differ in width. It moves along its log scale like a real
         # and is rounded only for scoring, so that small steps add up instead of being lost.
         uneven = np.array([isinstance(p, Int) and p.log for p in space.values()])
         real = (columns.cells == 0) | uneven
@@ -157,10 +159,10 @@ class Genome:
         reals, integers, categories = (int((kind == k).sum()) for k in range(3))
         cells = columns.cells[order].astype(np.float64)
         whole, labels = cells[reals : reals + integers], cells[reals + integers :]
-        # Li et al. let rates fall to 1/(3n) and integers to one step an individual. Ten offspring
-        # then leave few that differ in their reals only, and those never settle; so the floor is
-        # one mutation a generation. Measured on a mixed sphere (median of 20): 7e-5 from the
-        # optimum, not 9e-2, and no worse on forests.
+        # Li et al. let rates fall to 1/(3n), and integers to one step per individual. Then few of
+        # ten offspring differ in their reals only, and the reals never settle. So the floor here is
+        # one mutation per generation. Measured on a mixed sphere (median of 20): 7e-5 from the
+        # optimum instead of 9e-2, and no worse on forests.
         step = 1.0 / (offspring * max(integers, 1))
         rate = 1.0 / max(categories, 1)
         return cls(
@@ -175,15 +177,15 @@ class Genome:
         )
 
     def population(self, rows: Array, rng: np.random.Generator) -> Population:
-        """Individuals at snapped rows (m, d); what is inactive there gets a random value."""
+        """Individuals at snapped rows (m, d). Inactive coordinates get random values."""
         latent = rows[:, self.order]
         latent = np.where(np.isnan(latent), rng.random(latent.shape), latent)
         return Population(latent, np.tile(self.first, (len(rows), 1)))
 
     def mutate(self, children: Population, draws: Draws, now: int) -> Population:
-        """Mutated children: first their strategy, then by it their coordinates.
+        """Mutated children: first their strategy mutates, then, by it, their coordinates.
 
-        Inactive coordinates mutate like others: they drift until a parent makes them active."""
+        Inactive coordinates mutate like others until a parent makes them active."""
         strategy = self.adapted(children.strategy, draws.factor[now])
         real, share, rate = strategy.T[:, :, None]
         reals, integers, _ = self.counts
@@ -200,8 +202,8 @@ class Genome:
         return Population(latent, strategy)
 
     def adapted(self, strategy: Array, factor: Array) -> Array:
-        """Strategies (m, 3) after log-normal steps: s → s·f, and p → pf / (pf + 1 - p), which
-        does the same to the odds of a rate."""
+        """Strategies (m, 3) after log-normal steps: s → s·f for step sizes, and the same for the
+        odds of a rate, p → pf / (pf + 1 - p)."""
         moved = strategy * factor
         moved[:, 2] /= moved[:, 2] + (1.0 - strategy[:, 2])
         bounded: Array = np.minimum(np.maximum(moved, self.low), self.high)
@@ -209,7 +211,7 @@ class Genome:
 
 
 def reflected(x: Array) -> Array:
-    """x folded into [0, 1] at both ends; centres of cells stay centres of cells."""
+    """x folded into [0, 1] at both ends. Centres of cells stay centres of cells."""
     folded: Array = 1.0 - np.abs(1.0 - np.mod(x, 2.0))
     return folded
 
@@ -217,8 +219,8 @@ def reflected(x: Array) -> Array:
 def geometric(step: Array, exponential: Array) -> Array:
     """The difference of two geometric variables, with mean absolute value `step` (m, k).
 
-    Li et al. draw each as ⌊ln u / ln q⌋ with q = s / (1 + √(1 + s²)), and ln q = -arsinh(1/s),
-    which is also right for large s. `exponential` (2, m, k) is -ln u."""
+    Li et al. draw each as ⌊ln u / ln q⌋ with q = s / (1 + √(1 + s²)). Here ln q = -arsinh(1/s),
+    which is accurate for large s, too. `exponential` (2, m, k) is -ln u."""
     pair = np.floor(exponential / np.arcsinh(1.0 / step))
     difference: Array = pair[0] - pair[1]
     return difference
@@ -226,8 +228,8 @@ def geometric(step: Array, exponential: Array) -> Array:
 
 @dataclass(frozen=True)
 class Draws:
-    """The random numbers of a block of generations, the first axis of each array: small draws
-    generation by generation would take as long as all the rest."""
+    """The random numbers of a block of generations, which are the first axis of each array. Small
+    draws for each generation would take as long as everything else."""
 
     pairs: _Index
     maternal: Mask
@@ -252,5 +254,5 @@ class Draws:
             normal=rng.standard_normal((*shape, reals)),
             exponential=rng.standard_exponential((shape[0], 2, es.offspring, integers)),
             uniform=rng.random((*shape, categories)),
-            shift=other / labels,  # to any other category, each as likely
+            shift=other / labels,  # to any other category, all equally likely
         )

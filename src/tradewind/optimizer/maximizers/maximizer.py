@@ -11,7 +11,7 @@ from tradewind.types import Array
 
 
 class Score(Protocol):
-    """Snapped rows (m, d) -> scores (m,), larger is better; −inf for what must not be proposed."""
+    """Snapped rows (m, d) -> scores (m,). Larger is better, and −inf must not be proposed."""
 
     def __call__(self, X: Array) -> Array: ...
 
@@ -30,8 +30,8 @@ class SmoothScore(Protocol):
 class Maximizer(Protocol):
     """A search for the snapped, allowed row (d,) with the highest score.
 
-    `start` (s, d), s ≥ 1, are snapped allowed rows to begin with: the result scores no less
-    than the best of them."""
+    `start` (s, d), s ≥ 1, are snapped, allowed rows to begin with. The result scores at least as
+    high as the best of them."""
 
     def maximize(
         self, score: Score, space: Space, *, start: Array, rng: np.random.Generator

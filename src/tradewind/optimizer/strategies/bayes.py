@@ -68,7 +68,8 @@ class Bayes(Strategy):
         has_methods("rule", self.rule, ["partials", "accepts"], "Improvement()")
         has_methods("maximizer", self.maximizer, ["maximize"], "LocalSearch()")
         if not isinstance(self.output, Output):
-            raise TypeError(f"output is one of {[str(o) for o in Output]}, but got {self.output!r}")
+            names = ", ".join(map(str, Output))
+            raise TypeError(f"output must be one of {names}, but got {self.output!r}")
         if isinstance(self.max_points, bool) or not self.max_points >= 4:
             raise ValueError(f"`max_points ≥ 4` must hold, but got {self.max_points!r}")
         if not 0 <= self.cost_power < np.inf:
@@ -79,7 +80,10 @@ class Bayes(Strategy):
                 "the rule"
             )
         if self.cost_power and not (self.acquisition.log_form and self.rule.log_cost):
-            raise ValueError("cost_power needs an acquisition with a log form: EI, PI or MGFI")
+            raise ValueError(
+                "cost_power needs an acquisition with a log form, which EI, PI and MGFI have, and "
+                f"the rule Improvement(), but got {self.acquisition} and {self.rule}"
+            )
 
     def settle(self, goal: Goal, history: History) -> Goal:
         if not self.largest_reference:
@@ -122,8 +126,8 @@ class Bayes(Strategy):
         quality = model.condition(history.pending)
         asked = self.cost_power > 0 or history.max_cost is not None
         if needs_cost or (asked and fitted.has_costs):
-            surrogate, log = self.cost_surrogate or self.surrogate, self.rule.log_cost
-            log = log or not needs_cost
+            surrogate = self.cost_surrogate or self.surrogate
+            log = self.rule.log_cost or not needs_cost
             price = fit_price(surrogate, goal, fitted, log=log, columns=columns, rng=rng)
             handover["cost"] = dict(price.model.handover)
         if price is None or not needs_cost:

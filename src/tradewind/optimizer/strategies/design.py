@@ -44,7 +44,9 @@ class Design:
             object.__setattr__(self, "sampling", Sampling(self.sampling))  # accepts its value, too
         except ValueError:
             names = ", ".join(repr(s.value) for s in Sampling)
-            raise ValueError(f"sampling is one of {names}, but got {self.sampling!r}") from None
+            raise ValueError(
+                f"sampling must be one of {names}, but got {self.sampling!r}"
+            ) from None
 
     def points(self, space: Space, seed: int) -> Array:
         """All points, as snapped allowed rows (size, d)."""

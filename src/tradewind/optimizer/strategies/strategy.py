@@ -30,7 +30,8 @@ class Strategy(Protocol):
 
     def settle(self, goal: Goal, history: History) -> Goal:
         """The goal with its reference cost, if it needs one and the history decides it."""
-        return settle_by_design(goal, history).settle(history.cost, provisional=True)
+        goal = goal.settle(history.cost[history.initial], provisional=history.provisional)
+        return goal.settle(history.cost, provisional=True)  # any cost is better than none
 
     def suits(self, space: Space) -> None:
         """Raise `SpaceError` if the strategy cannot search this space."""
@@ -40,11 +41,6 @@ class Strategy(Protocol):
         """Which finished trials may win (n,). Results of different training sizes need not be
         comparable."""
         return np.ones(len(history.X), dtype=bool)
-
-
-def settle_by_design(goal: Goal, history: History) -> Goal:
-    """The goal with the largest cost of the initial design as its reference."""
-    return goal.settle(history.cost[history.initial], provisional=history.provisional)
 
 
 def may_win(strategy: Strategy, history: History) -> Mask:

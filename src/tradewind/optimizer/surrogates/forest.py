@@ -1,8 +1,7 @@
 """A random forest as a surrogate (H §2.2.1, §5.3): mean and variance over trees.
 
-scikit-learn grows the trees; they are then packed into a few flat arrays, so that one call
-walks every row through every tree. Strategies call `RandomForest.fit` and score with the
-predictor it returns.
+scikit-learn grows the trees. They are then packed into a few flat arrays, so that one call walks
+every row through every tree.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ _Index = NDArray[np.intp]
 
 _INACTIVE = -1.0  # outside the unit interval: one split separates inactive from every value
 _CHUNK = 256  # rows walked together: 256 rows in 110 trees stay in the cache
-_LEAST_VARIANCE = 1e-12  # of standardized targets: acquisitions divide by the std
+_LEAST_VARIANCE = 1e-12  # of standardized y: acquisitions divide by the std
 
 
 @dataclass(frozen=True)
 class RandomForest:
     """A forest of `trees` regression trees on bootstrap samples.
 
-    `leaf` is the smallest number of distinct points in a leaf, `features` the share of the
-    design columns that a split may choose from. The published forest has 110 trees (H §6.1) and
-    leaves the rest to scikit-learn's defaults; so do we.
+    `leaf` is the smallest number of distinct points in a leaf, and `features` the share of the
+    columns that a split may choose from. The published forest has 110 trees (H §6.1) and otherwise
+    scikit-learn's defaults, which are the defaults here, too.
     """
 
     trees: int = 110
@@ -44,7 +43,7 @@ class RandomForest:
     def __post_init__(self) -> None:
         if self.trees < 1 or self.leaf < 1:
             raise ValueError(
-                "a forest needs at least one tree and one point a leaf, "
+                "a forest needs at least one tree and one point in each leaf, "
                 f"but got trees={self.trees}, leaf={self.leaf}"
             )
         if not 0.0 < self.features <= 1.0:
@@ -60,26 +59,25 @@ class RandomForest:
         start: Mapping[str, Any] | None = None,
         rng: np.random.Generator,
     ) -> Predictor:
-        """The forest of y (n,) at snapped rows X (n, d). `start` is not used: trees grow anew."""
-        design = TreeColumns.of(columns)
-        # Standardized, because scikit-learn stops splitting below a variance of 2e-16 and finds
-        # variances as E[y²] − E[y]², which loses everything when E[y]² is large.
+        """The forest of y (n,) at snapped rows X (n, d). `start` is not used: all trees are new."""
+        tree_columns = TreeColumns.of(columns)
+        # y is standardized, because scikit-learn stops splitting below a variance of 2e-16 and
+        # computes variances as E[y²] − E[y]², which loses everything when E[y]² is large.
         scale = Standardize.of(y)
-        targets = scale.forward(y)
         weights = np.ones(len(y)) if noise is None else reliability(noise, scale)
-        grown = grow(self, design(X), targets, weights=weights, rng=rng)
-        return ForestPredictor(design, scale, PackedTrees.of(grown))
+        grown = grow(self, tree_columns(X), scale.forward(y), weights=weights, rng=rng)
+        return ForestPredictor(tree_columns, scale, PackedTrees.of(grown))
 
 
 @dataclass(frozen=True)
 class TreeColumns:
-    """How encoded columns become the columns that trees split on.
+    """Turns encoded columns into the columns that trees split on.
 
-    A split is a threshold, which can cut an unordered category only along an order it does not
-    have: three or more categories become one indicator each, so that one split isolates any of
-    them and no order of labels matters. (Two categories have no order to get wrong.)
-    Numbers come first, then indicators; `centre` and `half` are those of the cells
-    that the indicators stand for.
+    A split is a threshold, and categories have no order that a threshold could cut. So three or
+    more categories become one indicator each: one split isolates any of them, and the order of the
+    labels does not matter. (Two categories have no order to get wrong.) Numbers come first, then
+    indicators. `centre` and `half` are the centre and half the width of the cells that the
+    indicators stand for.
     """
 
     source: _Index
@@ -99,22 +97,22 @@ class TreeColumns:
         return cls(source, len(numbers), centre=(position + 0.5) / k, half=0.5 / k)
 
     def __call__(self, X: Array) -> NDArray[np.float32]:
-        """Rows (m, k) to split of encoded rows (m, d), in scikit-learn's own precision."""
+        """Encoded rows (m, d) as rows (m, k) to split, in the precision of scikit-learn."""
         Z = X.take(self.source, axis=1)
         hot = Z[:, self.numbers :]
-        hot[...] = np.abs(hot - self.centre) < self.half  # False where inactive: of no category
+        hot[...] = np.abs(hot - self.centre) < self.half  # False where inactive
         np.copyto(Z, _INACTIVE, where=np.isnan(Z))
         return Z.astype(np.float32)
 
 
 def reliability(noise: Array, scale: Standardize) -> Array:
-    """The weight of each observation (n,): signal / (signal + noise), both variances.
+    """The weight of each observation (n,): signal / (signal + noise), both as variances.
 
-    The spread of all y is the signal: beside an exact observation, one whose noise is as large
-    as the whole spread counts half. Noise that is equal everywhere changes nothing."""
+    The signal is the spread of all y. An observation whose noise is as large as that spread counts
+    half as much as an exact one. Noise that is equal everywhere changes nothing."""
     with np.errstate(over="ignore"):
         relative = np.sqrt(noise) / scale.scale
-    share = 1.0 / (1.0 + np.minimum(relative, 1e3) ** 2)  # never quite nothing
+    share = 1.0 / (1.0 + np.minimum(relative, 1e3) ** 2)  # never 0
     weights: Array = share / share.max()
     return weights
 
@@ -122,16 +120,16 @@ def reliability(noise: Array, scale: Standardize) -> Array:
 def grow(
     forest: RandomForest,
     Z: NDArray[np.float32],
-    targets: Array,
+    y: Array,
     *,
     weights: Array,
     rng: np.random.Generator,
 ) -> list[DecisionTreeRegressor]:
-    """Trees on bootstrap samples of design rows Z (n, k), drawn as counts of each row."""
+    """Trees on bootstrap samples of rows Z (n, k), which are drawn as counts of each row."""
     import sklearn
     from sklearn.tree import DecisionTreeRegressor
 
-    n = len(targets)
+    n = len(y)
     counts = rng.multinomial(n, np.full(n, 1.0 / n), size=forest.trees)
     seeds = rng.integers(2**31, size=forest.trees)
     # Bare trees without checks take 60 ms at n = 100, RandomForestRegressor 110 ms.
@@ -139,7 +137,7 @@ def grow(
         return [
             DecisionTreeRegressor(
                 min_samples_leaf=forest.leaf, max_features=forest.features, random_state=int(seed)
-            ).fit(Z, targets, sample_weight=count * weights, check_input=False)
+            ).fit(Z, y, sample_weight=count * weights, check_input=False)
             for count, seed in zip(counts, seeds, strict=True)
         ]
 
@@ -148,9 +146,10 @@ def grow(
 class PackedTrees:
     """All nodes of all trees in flat arrays, deepest tree first.
 
-    Node i has the two slots 2i and 2i + 1: `child[slot]` is where to go when the row is not
-    above / is above the node's threshold. A leaf leads to itself, so that walking on does nothing.
-    `width[level]` is the number of trees deeper than `level`: only those are walked on.
+    Node i has the two slots 2i and 2i + 1: `child[slot]` is the next node if the row is not above
+    (2i) or is above (2i + 1) the threshold of the node. A leaf leads to itself, so another step
+    does nothing. `width[level]` is the number of trees deeper than `level`: only those take
+    another step.
     """
 
     root: _Index
@@ -187,7 +186,7 @@ class PackedTrees:
         )
 
     def leaves(self, Z: NDArray[np.float32]) -> _Index:
-        """The slot of the leaf (trees, m) that each design row (m, k) falls into."""
+        """The slot of the leaf (trees, m) that each row of Z (m, k) falls into."""
         if len(Z) > _CHUNK:
             parts = [self.leaves(Z[i : i + _CHUNK]) for i in range(0, len(Z), _CHUNK)]
             return np.concatenate(parts, axis=1)
@@ -195,7 +194,7 @@ class PackedTrees:
         values = Z.ravel().astype(np.float64)
         row = np.tile(np.arange(0, m * k, k), len(self.root))
         slot = np.repeat(self.root, m)
-        # Seven NumPy calls a level for all rows in all trees; `take` has half the overhead of [].
+        # Seven NumPy calls per level for all rows in all trees; `take` has half the overhead of [].
         for width in self.width:
             walking = slot[: width * m]
             value = values.take(self.feature.take(walking) + row[: width * m])
@@ -206,7 +205,7 @@ class PackedTrees:
 
 @dataclass(frozen=True)
 class Votes:
-    """What every tree says about m rows: the `leaf` they fall into and the variance `within` it,
+    """What each tree predicts for m rows: the `leaf` they fall into and the variance `within` it,
     both (trees, m), the `mean` (m,) over trees, and each tree's `deviation` (trees, m) from it."""
 
     leaf: _Index
@@ -217,9 +216,9 @@ class Votes:
     @classmethod
     def of(cls, trees: PackedTrees, Z: NDArray[np.float32]) -> Votes:
         leaf = trees.leaves(Z)
-        said = trees.mean.take(leaf)
-        mean = said.mean(axis=0)
-        return cls(leaf, trees.variance.take(leaf), mean, said - mean)
+        votes = trees.mean.take(leaf)
+        mean = votes.mean(axis=0)
+        return cls(leaf, trees.variance.take(leaf), mean, votes - mean)
 
     @property
     def variance(self) -> Array:
@@ -229,74 +228,75 @@ class Votes:
 
 
 def covariance(a: Votes, b: Votes) -> Array:
-    """The law of total covariance, (m, p): what trees say about both, and the variance within
-    leaves that both share. The covariance of rows with themselves is their `variance`."""
-    between: Array = a.deviation.T @ b.deviation / len(a.leaf)
+    """The covariance (m, p) by the law of total covariance: the covariance over trees, plus the
+    mean variance within a leaf where both rows are in it. The covariance of a row with itself is
+    its `variance`."""
+    over_trees: Array = a.deviation.T @ b.deviation / len(a.leaf)
     if not b.within.any():  # fully grown trees
-        return between
+        return over_trees
     pairs = zip(b.leaf.T, b.within.T, strict=True)
-    shared = [np.where(a.leaf == leaf[:, None], v[:, None], 0.0).mean(axis=0) for leaf, v in pairs]
-    total: Array = between + np.stack(shared, axis=1)
+    within = [np.where(a.leaf == leaf[:, None], v[:, None], 0.0).mean(axis=0) for leaf, v in pairs]
+    total: Array = over_trees + np.stack(within, axis=1)
     return total
 
 
 @dataclass(frozen=True)
-class Told:
-    """Rows (p, d) that a forest is sure of, what its trees say about them, and a square root
-    (p, r) of the inverse of their covariance."""
+class Conditions:
+    """Rows (p, d) at which a forest has seen its mean, what its trees predict there, and a square
+    root (p, r) of the inverse of their covariance."""
 
     rows: Array
     votes: Votes
     root: Array
 
     @classmethod
-    def of(cls, rows: Array, votes: Votes) -> Told:
+    def of(cls, rows: Array, votes: Votes) -> Conditions:
         values, vectors = np.linalg.eigh(covariance(votes, votes))
-        # Rows in the same leaves of all trees are one row to the forest: K has no full rank.
+        # Rows in the same leaves of all trees are one row to the forest, so K may lack full rank.
         kept = values > 1e-10 * max(values[-1], _LEAST_VARIANCE)
         return cls(rows, votes, vectors[:, kept] / np.sqrt(values[kept]))
 
     def explained(self, votes: Votes) -> Array:
-        """The variance (m,) that knowing these rows takes away."""
+        """The variance (m,) that seeing these rows removes."""
         explained: Array = ((covariance(votes, self.votes) @ self.root) ** 2).sum(axis=1)
         return explained
 
 
 @dataclass(frozen=True)
 class ForestPredictor:
-    """A fitted forest, and the rows it has been told to be sure of.
+    """A fitted forest, and the rows at which it has seen its mean.
 
     Trees are draws of a random function, so rows covary over trees, and a forest is conditioned
-    as normal variables are: seeing its own mean at rows P changes no mean and takes
+    like normal variables: seeing its mean at rows P changes no mean and removes
     k(x, P) K(P, P)⁻¹ k(P, x) from the variance at x.
     Measured in batches of 6 (4 mixed functions, 58 trials, 12 seeds), normalized regret with its
-    standard error: 0.26 ± 0.03 so, 0.27 ± 0.02 growing the forest again with P added, 0.29 ± 0.02
-    ignoring P. No clear difference; this one takes 0.2 ms where growing again takes a whole fit,
-    and leaves no uncertainty at P. Meant for fewer rows than trees: as many
-    independent rows as trees explain everything.
+    standard error: 0.26 ± 0.03 this way, 0.27 ± 0.02 if a new forest is grown with P added,
+    0.29 ± 0.02 if P is ignored. The difference is not clear, but this way takes 0.2 ms instead of a
+    whole fit and leaves no uncertainty at P. It needs fewer rows than trees: as many independent
+    rows as trees explain everything.
     """
 
-    design: TreeColumns
+    columns: TreeColumns
     scale: Standardize
     trees: PackedTrees
-    told: Told | None = None
+    conditions: Conditions | None = None
 
     @property
     def handover(self) -> Mapping[str, Any]:
         return {}
 
     def predict(self, X: Array) -> Normal:
-        """Marginals at rows (m, d): mean over trees and total variance, less what is known."""
-        votes = Votes.of(self.trees, self.design(X))
+        """Marginals at rows (m, d): the mean over trees, and the variance left unexplained."""
+        votes = Votes.of(self.trees, self.columns(X))
         variance = votes.variance
-        if self.told is not None:
-            variance = variance - self.told.explained(votes)
+        if self.conditions is not None:
+            variance = variance - self.conditions.explained(votes)
         std = np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
         return self.scale.natural(Normal(votes.mean, std))
 
     def condition(self, X: Array) -> Predictor:
-        """The forest that is sure of its mean at rows (p, d) too."""
         if not len(X):
             return self
-        rows = X if self.told is None else np.vstack([self.told.rows, X])
-        return replace(self, told=Told.of(rows, Votes.of(self.trees, self.design(rows))))
+        rows = X if self.conditions is None else np.vstack([self.conditions.rows, X])
+        votes = Votes.of(self.trees, self.columns(rows))
+        return replace(self, conditions=Conditions.of(rows, votes))

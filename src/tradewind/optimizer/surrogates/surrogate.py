@@ -1,7 +1,6 @@
 """The seam between strategies and models.
 
-`fit` returns a predictor and leaves the surrogate as it was; a predictor never changes either:
-conditioning returns a new one.
+Surrogates and predictors never change: `fit` returns a predictor, and `condition` a new one.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Predictor(Protocol):
         ...
 
     def condition(self, X: Array) -> Predictor:
-        """The model that has seen its own mean at rows (p, d): their uncertainty is gone."""
+        """The model that has seen its own mean at rows (p, d), so that they are certain."""
         ...
 
 
@@ -36,15 +35,15 @@ class Differentiable(Protocol):
     def predict_gradient(self, X: Array) -> tuple[Normal, Array, Array]:
         """Marginals at rows (m, d), and the gradients of mean and std, both (m, d).
 
-        Columns that are categorical or inactive have gradient 0."""
+        The gradient is 0 along categorical and inactive columns."""
         ...
 
 
 class Surrogate(Protocol):
     """A way to fit a model. X (n, d) snapped rows, y (n,) finite, larger is better.
 
-    `noise` (n,) is the known variance of each y, in y's units squared, 0 where unknown;
-    `start` is the `handover` of an earlier predictor of this kind."""
+    `noise` (n,) is the known variance of each y, 0 where unknown. `start` is the `handover` of an
+    earlier predictor of this kind."""
 
     def fit(
         self,
