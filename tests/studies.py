@@ -181,10 +181,10 @@ class Busy(MemoryLog):
         super().__init__(clock=clock)
         self.others: list[Event] = []
 
-    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
+    def append(self, events: Sequence[Event], **options: Any) -> int:
         if self.others:
             super().append([self.others.pop(0)])
-        return super().append(events, expected=expected)
+        return super().append(events, **options)
 
 
 @dataclass
@@ -208,8 +208,8 @@ class Unreachable:
             ask()
         raise StorageError("the network is down")
 
-    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
-        return self._reach(lambda: self.inner.append(events, expected=expected))
+    def append(self, events: Sequence[Event], **options: Any) -> int:
+        return self._reach(lambda: self.inner.append(events, **options))
 
     def read(self, after: int) -> Sequence[Event]:
         return self._reach(lambda: self.inner.read(after))

@@ -172,8 +172,14 @@ def has_methods(name: str, given: T, methods: Collection[str], example: str) -> 
 
 
 def goal(given: T) -> T:
-    methods = ("settle", "cost_scale", "utility", "score")
-    return has_methods("goal", given, methods, "Quality() or Tradeoff(alpha=0.3)")
+    example = "Quality() or Tradeoff(alpha=0.3)"
+    has_methods("goal", given, ("settle", "cost_scale", "utility", "score"), example)
+    for name in ("needs_cost", "open", "reference", "provisional"):
+        if not hasattr(given, name):
+            raise TypeError(
+                f"goal must be an object such as {example}, but got {given!r}, which has no {name}"
+            )
+    return given
 
 
 def strategy(given: T) -> T:

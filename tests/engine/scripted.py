@@ -68,8 +68,8 @@ class Afterwards(MemoryLog):
 
     then: Callable[[], object] | None = None
 
-    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
-        length = super().append(events, expected=expected)
+    def append(self, events: Sequence[Event], **options: Any) -> int:
+        length = super().append(events, **options)
         then, self.then = self.then, None
         if then is not None:
             then()

@@ -27,11 +27,11 @@ class Crowded(MemoryLog):
         super().__init__(clock=clock)
         self.waiting: list[Callable[[], None]] = []
 
-    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
+    def append(self, events: Sequence[Event], **options: Any) -> int:
         waiting, self.waiting = self.waiting, []
         for act in waiting:
             act()
-        return super().append(events, expected=expected)
+        return super().append(events, **options)
 
 
 class World:

@@ -27,9 +27,9 @@ class Counted:
         self.inner = inner
         self.operations: list[str] = []
 
-    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
+    def append(self, events: Sequence[Event], **options: Any) -> int:
         self.operations.append("append")
-        return self.inner.append(events, expected=expected)
+        return self.inner.append(events, **options)
 
     def read(self, after: int) -> Sequence[Event]:
         self.operations.append("read")

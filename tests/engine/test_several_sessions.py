@@ -138,12 +138,12 @@ class Racing:
         self.barrier = threading.Barrier(threads)
         self.appends: dict[int, list[bool]] = {}  # whether they were accepted, by thread
 
-    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
+    def append(self, events: Sequence[Event], **options: Any) -> int:
         accepted = self.appends.setdefault(threading.get_ident(), [])
         if not accepted:
             self.barrier.wait(60.0)
         try:
-            length = self.inner.append(events, expected=expected)
+            length = self.inner.append(events, **options)
         except Conflict:
             accepted.append(False)
             raise

@@ -37,24 +37,25 @@ class Request:
 # ---- lost trials ----
 
 
-def lost(session: Session, state: StudyState) -> list[int]:
-    """The trials and claims of other drivers whose lease has run out."""
-    return sorted(state.leased - session.held - session.log.beat([], 0.0))
+def find_lost(session: Session, others: set[int]) -> list[int]:
+    """Which trials and claims of other drivers have lost their lease."""
+    return sorted(others - session.log.beat([], 0.0))
 
 
 def requeue(session: Session, state: StudyState, lost: list[int]) -> bool:
     """Put lost trials back into the queue; False if another driver wrote first."""
     events: list[Event] = []
+    at = state.position
     for trial in (state.trials[number] for number in lost if number in state.trials):
         if trial.state is State.WAITING:
             reason = "its driver ended before starting it"
             events.append(Requeued(trial.number, reason, retry=False))
         else:
-            events.append(loss(trial, "its driver ended while it ran", session.clock()))
-    return not events or session.journal.append(events)
+            events.append(loss_event(trial, "its driver ended while it ran", session.clock()))
+    return not events or session.journal.append(events, at=at)
 
 
-def loss(trial: Trial, reason: str, at: float) -> Requeued | Abandoned:
+def loss_event(trial: Trial, reason: str, at: float) -> Requeued | Abandoned:
     """The event for a trial whose worker or driver died: it is run again, but not forever."""
     if trial.losses < MAX_LOSSES:
         return Requeued(trial.number, reason, lost=True)
@@ -64,21 +65,21 @@ def loss(trial: Trial, reason: str, at: float) -> Requeued | Abandoned:
 # ---- claims ----
 
 
-def claim_and_propose(session: Session, number: int, request: Request) -> int | None:
-    """Claim a number, then compute and write its proposal. None if another driver was faster, or
-    took the claim over because the proposal took too long."""
+def claim_and_propose(session: Session, number: int, request: Request, at: int) -> int | None:
+    """Claim a number at position `at`, then compute and write its proposal. None if another driver
+    was faster, or took the claim over because the proposal took too long."""
     seconds = request.lease if request.keep and request.lease else CLAIM
     claim = Claimed(number, session.id)
-    if not session.journal.append([claim], lease=seconds, number=number):
+    if not session.journal.append([claim], at=at, lease=(number, seconds)):
         return None
-    if request.keep:
-        session.held.add(number)
+    if request.keep and request.lease is not None:
+        session.held[number] = request.lease
     proposed = False
     try:
         proposed = _propose_claimed(session, number, request)
     finally:
         if not proposed:
-            session.held.discard(number)
+            session.held.pop(number, None)
     if proposed and request.lease is not None and not request.keep:
         with suppress(StorageError):  # the lease of the claim still stands
             session.log.beat([number], request.lease)
@@ -91,6 +92,7 @@ def _propose_claimed(session: Session, number: int, request: Request) -> bool:
     while True:
         proposer = session.journal.latest()
         state = proposer.state
+        at = state.position
         if state.holder.get(number) != session.id:
             return False
         if number in state.trials:
@@ -99,9 +101,9 @@ def _propose_claimed(session: Session, number: int, request: Request) -> bool:
         if proposed is None or (
             may_repeat and proposer.is_like_recent(proposed.params, proposed.seen)
         ):
-            if (state.goal, state.strategy) != session.plan.data:
-                session.change_plan(state)
+            session.change_plan(state)
             proposed, attempts = session.propose(number, request), attempts + 1
-        if session.journal.append([proposed, *session.started(number, request)]):
+        events = [proposed, *session.start_events(number, request)]
+        if session.journal.append(events, at=at):
             return True
         session.journal.read()

@@ -43,15 +43,15 @@ class Journal:
         return proposer
 
     def append(
-        self, events: list[Event], *, lease: float | None = None, number: int | None = None
+        self, events: list[Event], *, at: int, lease: tuple[int, float] | None = None
     ) -> bool:
-        """Append events decided from the latest state, after leasing trial `number` for `lease`
-        seconds. False if another driver wrote first."""
+        """Append events that were decided from the first `at` events of the log, and lease a trial
+        for so many seconds in the same step. False if the log has grown since."""
         proposer = self.latest()
-        if lease is not None and number is not None:
-            self.log.beat([number], lease)
+        if proposer.state.position != at:
+            return False
         try:
-            self.log.append(events, expected=proposer.state.position)
+            self.log.append(events, expected=at, lease=lease)
         except Conflict:
             return False
         self._proposer = None  # in case applying the events is interrupted
@@ -64,14 +64,15 @@ class Journal:
 
         The state is first taken as it was last read. If that makes `decide` fail or do nothing,
         or if another driver wrote meanwhile, the log is read and `decide` is asked again."""
-        proposer, is_fresh = self.latest(), False
+        state, is_fresh = self.latest().state, False
         while True:
+            at = state.position
             try:
-                result, events = decide(proposer.state)
+                result, events = decide(state)
             except TrialError:
                 if is_fresh:
                     raise
             else:
-                if self.append(events) if events else is_fresh:
+                if self.append(events, at=at) if events else is_fresh:
                     return result
-            proposer, is_fresh = self.read(), True
+            state, is_fresh = self.read().state, True

@@ -12,13 +12,13 @@ from tradewind.errors import StorageError
 
 @contextmanager
 def keep_leases(session: Session, seconds: float) -> Iterator[None]:
-    """Renew the leases of the trials that a session holds, three times within `seconds`, in a
+    """Renew the leases of `seconds` that a session holds, three times within that time, in a
     background thread."""
     over = threading.Event()
 
     def renew() -> None:
         while not over.wait(min(seconds / 3, 3600.0)):
-            held = list(session.held)
+            held = [number for number, each in list(session.held.items()) if each == seconds]
             with suppress(StorageError):  # the next attempt may succeed; the loop notices, too
                 if held:
                     session.log.beat(held, seconds)

@@ -128,26 +128,30 @@ class Loop:
         return None if self._budget is None else self._budget.affordable(running)
 
     def _next(self) -> Trial | None:
-        """The trial proposed ahead, or a new one; None if the next one would cost too much."""
-        left, trial, self._ahead = self._affordable(), self._ahead, None
-        if trial is None:
-            trial = self._ask(left, start=left is None)
+        """The trial proposed ahead, or a new one; None if the next one would cost too much.
+
+        A trial that has not started yet stays in `_ahead`, so that it is requeued if the search
+        ends now."""
+        left = self._affordable()
+        trial = self._ahead or self._ask(left, start=left is None)
         if trial is None:
             self._nothing_fits = True
             return None
-        number = trial.number
         if trial.state is State.WAITING:
+            self._ahead, number = trial, trial.number
             expected = 0.0 if self._budget is None else self._budget.prices.expected(trial)
             if left is not None and expected > left:
                 reason = f"it would cost about {expected:.3g}, and {left:.3g} is left"
                 _patiently(lambda: self.session.decline(number, reason))
-                self._nothing_fits = True
+                self._ahead, self._nothing_fits = None, True
                 return None
             try:
                 trial = _patiently(lambda: self.session.start(number, leased=True))
             except TrialError:  # its lease ran out, and another driver has taken it
-                self.session.held.discard(number)
+                self._ahead = None
+                self.session.held.pop(number, None)
                 return self._next()
+        self._ahead = None
         self._started += 1
         return trial
 
@@ -214,7 +218,7 @@ class Loop:
             return _patiently(lambda: self._report(done), patience)
         except TrialError as error:
             trial = _patiently(lambda: self.session.trial(done.trial.number))
-            self.session.held.discard(trial.number)
+            self.session.held.pop(trial.number, None)
             if failures.is_recorded(trial, done):  # it was written, but the store's answer was lost
                 return trial
             _logger.info("a result came too late: %s", error)
@@ -236,7 +240,8 @@ class Loop:
         their leases run out."""
         ahead = [] if self._ahead is None else [self._ahead.number]
         left = [*ahead, *self._running]
-        self.session.held.difference_update(left)
+        for number in left:
+            self.session.held.pop(number, None)
         for number in left:
             try:
                 if number in ahead or again:

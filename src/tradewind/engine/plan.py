@@ -142,7 +142,7 @@ class Plan:
         return cls(goal, strategy, (encode(goal), encode(strategy)))
 
     @classmethod
-    def stored(cls, state: StudyState) -> Plan:
+    def from_state(cls, state: StudyState) -> Plan:
         """The plan that another driver has written to the log."""
         data = (state.goal, state.strategy)
         missing = [*must_be_supplied(state.goal), *must_be_supplied(state.strategy)]

@@ -109,15 +109,21 @@ class Proposer:
 
 def _decode(space: Space, row: Array, strategy: Strategy) -> Config:
     """The row as a configuration. A strategy may be the user's own, so the row is checked."""
+    d = len(space.columns.cells)
     try:
-        X = np.asarray(row, dtype=float).reshape(1, -1)
+        X = np.atleast_2d(np.asarray(row, dtype=float))
     except (TypeError, ValueError):  # not even numbers
         X = np.empty((1, 0))
-    if X.shape[1] != len(space.columns.cells) or not (np.isnan(X) | (X >= 0) & (X <= 1)).all():
+    if X.shape != (1, d) or not (np.isnan(X) | (X >= 0) & (X <= 1)).all():
         raise ConfigError(
-            f"a strategy must propose a row of the unit cube in {len(space.columns.cells)} "
-            f"dimensions, but {strategy!r} proposed {row!r}"
+            f"a strategy must propose a row of the unit cube in {d} dimensions, "
+            f"but {strategy!r} proposed {row!r}"
         )
-    if not space.allowed(space.snap(X))[0]:
+    snapped = space.snap(X)
+    if (np.isnan(X) & ~np.isnan(snapped)).any():
+        raise ConfigError(
+            f"only an inactive parameter may be NaN, but {strategy!r} proposed {row!r}"
+        )
+    if not space.allowed(snapped)[0]:
         raise ConfigError(f"{strategy!r} proposed a forbidden combination: {space.decode(X)[0]}")
     return space.decode(X)[0]

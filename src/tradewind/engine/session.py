@@ -66,7 +66,7 @@ class Session:
         self.log = log
         self.plan = Plan.of(goal, strategy)
         self._plan_is_new = self.plan.data != (state.goal, state.strategy)
-        self._held = PerProcess(set[int])
+        self._held = PerProcess(dict[int, float])
         self.journal = Journal(log, state)
         self.clock, self._lock, self._token = clock, Lock(), secrets.token_hex(4)
 
@@ -79,8 +79,9 @@ class Session:
         return f"{platform.node()}:{os.getpid()}:{self._token}"
 
     @property
-    def held(self) -> set[int]:
-        """The trials whose leases `keep_leases` renews. A copy or a fork holds none of them."""
+    def held(self) -> dict[int, float]:
+        """The trials whose leases `keep_leases` renews, and for how many seconds each time. A
+        pickled copy or a forked process holds none of them."""
         return self._held.value
 
     # ---- reading ----
@@ -137,35 +138,39 @@ class Session:
                 state = self.journal.read().state
                 if self.change_plan(state):
                     continue
-                lost = contention.lost(self, state) if state.leased - self.held else []
+                others = state.leased - self.held.keys()
+                lost = contention.find_lost(self, others) if others else []
                 if not lost or contention.requeue(self, state, lost):
                     # After a lost race, claim first: otherwise a driver that writes all the time
                     # would have every proposal refused.
                     number = self._take(state, lost, request, claim_first=was_refused)
                     was_refused = True
-            return self._written(number)
+            return self._trial_now(number)
 
     def _take(
         self, state: StudyState, lost: list[int], request: Request, *, claim_first: bool
     ) -> int | None:
         """Write the next trial and return its number, or None if another driver was faster."""
-        number, events = self._waiting(state, request)
+        at = state.position  # computing a proposal takes time, and the state may move on meanwhile
+        number, events = self._next_waiting(state, request)
         if events is None:
             me = self.id
             unproposed = [*lost, *(n for n, by in state.holder.items() if by == me)]
             number = min((n for n in unproposed if n not in state.trials), default=state.claims)
             if claim_first or any(by != me for by in state.holder.values()):
-                return contention.claim_and_propose(self, number, request)
+                return contention.claim_and_propose(self, number, request, at)
             events = [Claimed(number, me), self.propose(number, request)]
         seconds = request.lease if request.lease is not None or request.start else contention.CLAIM
-        events += self.started(number, request)
-        if not self.journal.append(events, lease=seconds, number=number):
+        lease = None if seconds is None else (number, seconds)
+        if not self.journal.append(
+            [*events, *self.start_events(number, request)], at=at, lease=lease
+        ):
             return None
-        if request.keep:
-            self.held.add(number)
+        if request.keep and request.lease is not None:
+            self.held[number] = request.lease
         return number
 
-    def _waiting(self, state: StudyState, request: Request) -> tuple[int, list[Event] | None]:
+    def _next_waiting(self, state: StudyState, request: Request) -> tuple[int, list[Event] | None]:
         """The trial that waits to be run, and the events that take it; None if there is none."""
         if state.returned:
             number = min(state.returned)
@@ -200,10 +205,10 @@ class Session:
 
         with self._lock:
             self.journal.write(begin)
-            return self._written(number)
+            return self._trial_now(number)
 
-    def started(self, number: int, request: Request) -> list[Event]:
-        """The event that starts a trial, if it is to be started at once."""
+    def start_events(self, number: int, request: Request) -> list[Event]:
+        """The event that starts a trial, unless it is to be started later."""
         leased = request.lease is not None
         return [Started(number, self.id, leased, self.clock())] if request.start else []
 
@@ -217,13 +222,15 @@ class Session:
     def change_plan(self, state: StudyState) -> bool:
         """Write a plan that the log has never had, or take over what another driver has changed.
         True if the log must be read again."""
-        if self._plan_is_new and self.plan.data != (state.goal, state.strategy):
-            self._plan_is_new = not self.journal.append([self.plan.change(state)])
+        if self.plan.data == (state.goal, state.strategy):
+            self._plan_is_new = False
+            return False
+        if self._plan_is_new:
+            at = state.position
+            self._plan_is_new = not self.journal.append([self.plan.change(state)], at=at)
             return True
-        self._plan_is_new = False
-        if self.plan.data != (state.goal, state.strategy):
-            _logger.warning("another driver has changed the goal or the strategy of this study")
-            self.plan = Plan.stored(state)
+        _logger.warning("another driver has changed the goal or the strategy of this study")
+        self.plan = Plan.from_state(state)
         return False
 
     # ---- reporting ----
@@ -284,7 +291,7 @@ class Session:
 
     def lose(self, number: int, reason: str) -> Trial:
         """Record that the worker of a trial died: the trial is run again, but not forever."""
-        return self._end(contention.loss(self.trial(number), reason, self.clock()), mine=True)
+        return self._end(contention.loss_event(self.trial(number), reason, self.clock()), mine=True)
 
     def _end(
         self,
@@ -310,8 +317,8 @@ class Session:
 
         with self._lock:
             self.journal.write(end)
-            self.held.discard(number)
-            return self._written(number)
+            self.held.pop(number, None)
+            return self._trial_now(number)
 
     def decline(self, number: int, reason: str) -> None:
         """Do without a trial that waits for this session: abandon it if it is a new proposal, and
@@ -325,10 +332,10 @@ class Session:
             return None, [Abandoned(number, reason, at=self.clock())]
 
         with self._lock:
-            self.held.discard(number)
+            self.held.pop(number, None)
             self.journal.write(end)
 
-    def _written(self, number: int) -> Trial:
+    def _trial_now(self, number: int) -> Trial:
         return _copy(self.journal.latest().state.find(number))
 
     # ---- adding ----
@@ -360,7 +367,7 @@ class Session:
             return number, [Claimed(number), proposed, replace(end, number=number)]
 
         with self._lock:
-            return self._written(self.journal.write(entry))
+            return self._trial_now(self.journal.write(entry))
 
     # ---- leases ----
 

@@ -25,9 +25,16 @@ class Log(Protocol):
 
     Positions count events from 0. Any number of threads, processes and machines may share a log."""
 
-    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
+    def append(
+        self,
+        events: Sequence[Event],
+        *,
+        expected: int | None = None,
+        lease: tuple[int, float] | None = None,
+    ) -> int:
         """Append all events or none, and return the new length of the log. With `expected`, raise
-        `Conflict` unless the log has exactly this length."""
+        `Conflict` unless the log has exactly this length. With `lease`, a trial and a number of
+        seconds, lease the trial in the same step."""
         ...
 
     def read(self, after: int) -> Sequence[Event]:

@@ -23,11 +23,19 @@ class MemoryLog:
         self._leases: dict[int, tuple[float, float]] = {}  # trial -> start, end
         self._deleted: str | None = None  # the name it had before it was deleted
 
-    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
+    def append(
+        self,
+        events: Sequence[Event],
+        *,
+        expected: int | None = None,
+        lease: tuple[int, float] | None = None,
+    ) -> int:
         with self._lock:
             self._check_exists()
             if expected is not None and expected != len(self._events):
                 raise Conflict(f"expected {expected} events, but there are {len(self._events)}")
+            if lease is not None:
+                self.beat([lease[0]], lease[1])
             self._events.extend(events)
             return len(self._events)
 

@@ -108,11 +108,19 @@ class PostgresLog:
     def __repr__(self) -> str:
         return f"<log of study {self._name!r} in {self._database.where}>"
 
-    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
+    def append(
+        self,
+        events: Sequence[Event],
+        *,
+        expected: int | None = None,
+        lease: tuple[int, float] | None = None,
+    ) -> int:
         texts, token = [encode(event) for event in events], random_id()
+        leased = None if lease is None else checks.lease([lease[0]], lease[1])
         at = self._seen if expected is None else expected
         while True:
-            length = self._database.run(partial(self._insert, texts=texts, at=at, token=token))
+            insert = partial(self._insert, texts=texts, at=at, token=token, lease=leased)
+            length = self._database.run(insert)
             if length is None:
                 self._seen = at + len(texts)
                 return self._seen
@@ -120,13 +128,24 @@ class PostgresLog:
                 raise Conflict(f"expected {expected} events, but there are {length}")
             at = length
 
-    def _insert(self, db: Connection, texts: list[str], at: int, token: int) -> int | None:
+    def _insert(
+        self,
+        db: Connection,
+        texts: list[str],
+        at: int,
+        token: int,
+        lease: tuple[list[int], float] | None,
+    ) -> int | None:
         """Append at position `at` and return None, or return the length of the log if it is
         another."""
         try:
             values = (self._study, at, token, texts, at, self._study)
-            if texts and db.execute(_INSERT, values).rowcount:
-                return None
+            with db.transaction():
+                if texts and db.execute(_INSERT, values).rowcount:
+                    if lease is not None:
+                        trials, seconds = lease
+                        db.execute(_LEASE, (self._study, seconds, seconds, trials))
+                    return None
         except UniqueViolation:  # another writer was faster, between our check and our insert
             pass
         except ForeignKeyViolation:

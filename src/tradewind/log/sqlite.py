@@ -96,9 +96,15 @@ class SqliteLog:
     def __repr__(self) -> str:
         return f"<log of study {self._name!r} in {self._file.path}>"
 
-    def append(self, events: Sequence[Event], *, expected: int | None = None) -> int:
+    def append(
+        self,
+        events: Sequence[Event],
+        *,
+        expected: int | None = None,
+        lease: tuple[int, float] | None = None,
+    ) -> int:
         texts = [encode(event) for event in events]
-        with self._file.connect(write=bool(texts)) as db:
+        with self._file.connect(write=bool(texts or lease)) as db:
             length = self._length(db)
             if expected is not None and expected != length:
                 raise Conflict(f"expected {expected} events, but there are {length}")
@@ -106,6 +112,8 @@ class SqliteLog:
                 "INSERT INTO events VALUES (?, ?, ?)",
                 [(self._study, position, text) for position, text in enumerate(texts, length)],
             )
+            if lease is not None:
+                self._lease(db, *checks.lease([lease[0]], lease[1]))
         return length + len(texts)
 
     def read(self, after: int) -> Sequence[Event]:
@@ -124,21 +132,24 @@ class SqliteLog:
         trials, seconds = checks.lease(trials, seconds)
         with self._file.connect(write=bool(trials)) as db:
             self._length(db)
-            now = self._clock()
-            rows = db.execute(
-                "SELECT trial, until, seconds FROM leases WHERE study = ?", (self._study,)
+            return self._lease(db, trials, seconds)
+
+    def _lease(self, db: sqlite3.Connection, trials: list[int], seconds: float) -> frozenset[int]:
+        now = self._clock()
+        rows = db.execute(
+            "SELECT trial, until, seconds FROM leases WHERE study = ?", (self._study,)
+        )
+        leased = {trial: is_leased(until, length, now) for trial, until, length in rows}
+        if trials:
+            leased |= dict.fromkeys(trials, seconds > 0)
+            db.executemany(
+                "DELETE FROM leases WHERE study = ? AND trial = ?",
+                [(self._study, trial) for trial, holds in leased.items() if not holds],
             )
-            leased = {trial: is_leased(until, length, now) for trial, until, length in rows}
-            if trials:
-                leased |= dict.fromkeys(trials, seconds > 0)
-                db.executemany(
-                    "DELETE FROM leases WHERE study = ? AND trial = ?",
-                    [(self._study, trial) for trial, holds in leased.items() if not holds],
-                )
-                db.executemany(
-                    "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)",
-                    [(self._study, t, now + seconds, seconds) for t in trials if seconds],
-                )
+            db.executemany(
+                "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)",
+                [(self._study, t, now + seconds, seconds) for t in trials if seconds],
+            )
         return frozenset(trial for trial, holds in leased.items() if holds)
 
     def _length(self, db: sqlite3.Connection) -> int:

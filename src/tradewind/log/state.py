@@ -58,7 +58,8 @@ class StudyState:
         self.handover: tuple[int, Mapping[str, Any]] = (-1, {})  # of the highest trial number
         self.initial: set[int] | None = None
         self.has_folds = False
-        self._design_running: set[int] = set()
+        self._design_open: set[int] = set()
+        self._counts_late = False  # whether an abandoned trial that finishes may move the reference
         self._taken: dict[int, Enqueued] = {}  # from the queue, until it is proposed
         self._finished_at: dict[int, int] = {}  # positions, until the first model proposal
         self._proposed_at: list[tuple[int, int]] = []  # position and number, in order
@@ -79,7 +80,7 @@ class StudyState:
     @property
     def provisional(self) -> bool:
         """Whether the reference may still change: a trial of the initial design is open."""
-        return self.initial is None or bool(self._design_running)
+        return self.initial is None or bool(self._design_open)
 
     def in_order(self) -> list[Trial]:
         """All trials by number."""
@@ -121,7 +122,9 @@ class StudyState:
             case Created():
                 self._check(event, self.position == 0)
                 self.goal, self.strategy, self.created = event.goal, event.strategy, event.at
-                if event.data_seed is not None:
+                if event.data_seed is None:  # written by version 0.1
+                    self._counts_late = True
+                else:
                     self.data_seed = event.data_seed
             case Configured(goal, strategy):
                 self.goal = self.goal if goal is None else goal
@@ -154,7 +157,7 @@ class StudyState:
                 self._end(event, State.FAILED, ended=at, **changes)
             case Abandoned(number, reason, cost, at):
                 self._end(event, State.ABANDONED, error=reason, cost=cost, ended=at)
-                if self.initial is not None:  # if it finishes late, the reference must not move
+                if self.initial is not None and not self._counts_late:
                     self.initial.discard(number)
             case Requeued(number, _, retry, lost):
                 before = self._change(event, State.WAITING, started=None)
@@ -170,7 +173,7 @@ class StudyState:
     def _end(self, event: Finished | Failed | Abandoned, to: State, **changes: Any) -> None:
         self._change(event, to, **changes)
         self._release(event.number)
-        self._design_running.discard(event.number)
+        self._design_open.discard(event.number)
 
     def _change(
         self, event: Started | Finished | Failed | Abandoned | Requeued, to: State, **changes: Any
@@ -231,7 +234,8 @@ class StudyState:
         """A model has made its first proposal: the trials before it are the initial design, whose
         largest cost may become the reference."""
         states = {n: t.state for n, t in self.trials.items()}
-        earlier = {n for n in range(first.number) if states.get(n) is not State.ABANDONED}
-        self._design_running = {n for n in earlier if states.get(n, State.WAITING) in OPEN}
+        gone = () if self._counts_late else (State.ABANDONED,)
+        earlier = {n for n in range(first.number) if states.get(n) not in gone}
+        self._design_open = {n for n in earlier if states.get(n, State.WAITING) in OPEN}
         self.initial = earlier | {n for n, at in self._finished_at.items() if at < first.seen}
         self._finished_at = {}
