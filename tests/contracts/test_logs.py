@@ -279,3 +279,28 @@ def test_an_impossible_lease_is_refused(log: Log, trials: list[int], seconds: fl
     with pytest.raises(ValueError, match="but got"):
         log.beat(trials, seconds)
     assert log.beat([], 0) == frozenset()
+
+
+def test_an_append_can_lease_a_trial(log: Log) -> None:
+    log.append([Claimed(3)], expected=1, lease=(3, 60.0))
+    assert log.beat([], 0.0) == {3}
+
+
+def test_a_refused_append_leaves_the_leases_alone(log: Log) -> None:
+    """Otherwise a driver that loses a race could shorten the lease of the one that won it."""
+    log.beat([3], 60.0)
+    with pytest.raises(Conflict):
+        log.append([Claimed(3)], expected=5, lease=(3, 0.01))
+    with pytest.raises(Conflict):
+        log.append([Claimed(4)], expected=5, lease=(4, 60.0))
+    time.sleep(0.05)
+    assert log.beat([], 0.0) == {3}
+
+
+@pytest.mark.parametrize("lease", [(-1, 1.0), (0, -1.0), (0, float("nan")), (2**63, 1.0)])
+def test_an_append_with_an_impossible_lease_writes_nothing(
+    log: Log, lease: tuple[int, float]
+) -> None:
+    with pytest.raises(ValueError, match="lease|trial numbers"):
+        log.append([Claimed(0)], lease=lease)
+    assert len(log.read(0)) == 1

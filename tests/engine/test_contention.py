@@ -147,7 +147,7 @@ def test_a_late_report_of_a_driver_that_was_thought_dead_is_accepted(taken: str,
     other = drive(log)
     if taken == "waiting":
         assert other.trials()
-        assert contention.requeue(other, other.state, contention.lost(other, other.state))
+        assert contention.requeue(other, other.state, [0])
     else:
         other.ask(lease=60.0)
     act, state = ENDS[end]
@@ -212,9 +212,9 @@ def test_a_claim_whose_strategy_raised_is_taken_up_by_the_same_session(
     session = drive(log, strategy=Scripted(lambda history: answers.pop(0)))
     with pytest.raises(type(error)):
         session.ask(lease=60.0, keep=True)
-    assert session.held == set()
+    assert session.held == {}
     assert session.ask(lease=60.0, keep=True).number == 1
-    assert session.held == {1}
+    assert list(session.held) == [1]
 
 
 def test_a_claim_whose_driver_died_is_taken_over_under_the_same_number() -> None:
@@ -401,3 +401,29 @@ def test_a_session_stops_repeating_if_everything_proposed_is_almost_the_same() -
     other = drive(log, strategy=at(0.5))
     assert session.ask().params == {"x": 0.5, "k": 1}
     assert 2 <= len(asked) < 50
+
+
+# ---- while a proposal is computed ----
+
+
+def test_reading_the_study_during_a_proposal_does_not_hide_what_others_wrote() -> None:
+    """A signal handler or the user's own strategy may read the study in the middle of `ask`."""
+    log = MemoryLog()
+    asking = Interrupted(log, lambda: (drive(log).add({"x": 0.1, "k": 1}, Outcome(1.0)), read()))
+
+    def read() -> object:
+        return asking.session.trials()
+
+    assert asking.session.ask().number == 1
+    assert [t.number for t in drive(log).trials()] == [0, 1]
+
+
+def test_a_lost_race_leaves_the_lease_of_the_winner_alone() -> None:
+    clock = Clock()
+    log = MemoryLog(clock=clock)
+    winner = drive(log, strategy=at(0.9))
+    loser = Interrupted(log, lambda: winner.ask(lease=3600.0)).session
+    assert loser.ask(lease=30.0, keep=True).number == 1
+    clock.now += 31.0
+    assert loser.ask(lease=30.0).number == 2
+    assert winner.trial(0).losses == 0

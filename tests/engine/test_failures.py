@@ -239,7 +239,7 @@ def test_a_preempted_trial_goes_back_to_the_queue_without_using_up_a_retry(slots
     assert (trial.state, trial.retries, trial.losses) == (State.WAITING, 0, 0)
     (event,) = [e for e in kinds(session, Requeued) if e.number == 0]
     assert event == Requeued(0, "its driver was told to end", retry=False)
-    assert session.held == set()
+    assert session.held == {}
 
 
 def test_a_trial_that_was_preempted_and_then_fails_is_run_again() -> None:

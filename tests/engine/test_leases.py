@@ -30,12 +30,12 @@ class Listening(MemoryLog):
 def test_the_leases_of_the_trials_held_at_the_time_are_renewed() -> None:
     log = Listening(2)
     session = drive(log)
-    session.held.add(1)
+    session.held[1] = 0.01
     with keep_leases(session, 0.01):
         assert log.heard.wait(SOON)
         log.times, log.heard = len(log.beats) + 5, threading.Event()
-        session.held.update({2, 3})
-        session.held.discard(1)
+        session.held.update({2: 0.01, 3: 0.01})
+        del session.held[1]
         assert log.heard.wait(SOON)
     assert log.beats[:2] == [[1], [1]]
     assert sorted(log.beats[-1]) == [2, 3]
@@ -44,7 +44,7 @@ def test_the_leases_of_the_trials_held_at_the_time_are_renewed() -> None:
 def test_the_log_is_left_alone_while_nothing_is_held() -> None:
     log = Listening(1)
     session, other = drive(log), drive(log)
-    other.held.add(7)
+    other.held[7] = 0.01
     with keep_leases(session, 0.01), keep_leases(other, 0.01):
         assert log.heard.wait(SOON)
     assert {number for beat in log.beats for number in beat} == {7}
@@ -55,7 +55,7 @@ def test_leases_are_renewed_again_after_the_store_could_not_be_reached() -> None
     inner = Listening(1)
     log = Unreachable(inner)
     session = drive(log)
-    session.held.add(0)
+    session.held[0] = 0.01
     log.asked, log.times = 0, 3
     with keep_leases(session, 0.01):
         assert inner.heard.wait(SOON)
@@ -70,9 +70,19 @@ def test_a_lease_may_be_very_long() -> None:
 def test_nothing_is_renewed_once_the_search_is_over() -> None:
     log = Listening(1)
     session = drive(log)
-    session.held.add(0)
+    session.held[0] = 0.01
     with keep_leases(session, 0.01):
         assert log.heard.wait(SOON)
     beats = len(log.beats)
     assert all(thread.name != "tradewind leases" for thread in threading.enumerate())
     assert len(log.beats) == beats
+
+
+def test_each_lease_is_renewed_for_as_long_as_it_was_granted() -> None:
+    """Two searches of one study may have different leases, and one of them may end first."""
+    log = Listening(2)
+    session = drive(log)
+    session.held.update({0: 600.0, 1: 0.01})
+    with keep_leases(session, 0.01):
+        assert log.heard.wait(SOON)
+    assert all(beat == [1] for beat in log.beats)

@@ -57,14 +57,14 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Counted:
 
 
 @pytest.mark.parametrize("strategy", [None, Bayes(design=Design(4))], ids=["random", "model"])
-def test_a_trial_of_a_search_that_is_alone_costs_four_operations(
+def test_a_trial_of_a_search_that_is_alone_costs_three_operations(
     log: Counted, strategy: Any
 ) -> None:
     study = study_of(log, strategy=strategy)
     study.optimize(score, n_trials=1, runner=SerialRunner(), show_progress=False)
     log.operations.clear()
     study.optimize(score, n_trials=N, runner=SerialRunner(), show_progress=False)
-    assert log.operations == ["read", "beat", "append", "append"] * N
+    assert log.operations == ["read", "append", "append"] * N
 
 
 def test_an_ask_and_its_tell_cost_three_operations(log: Counted) -> None:
@@ -106,4 +106,4 @@ def test_a_search_with_a_limit_reads_all_trials_once(log: Counted) -> None:
     study.optimize(score, n_trials=1, runner=SerialRunner(), show_progress=False)
     log.operations.clear()
     study.optimize(score, n_trials=N, max_cost=1e9, runner=SerialRunner(), show_progress=False)
-    assert len(log.operations) == 4 * N + 1
+    assert len(log.operations) == 3 * N + 1

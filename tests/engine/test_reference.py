@@ -5,17 +5,20 @@ While a trial of the design still runs, the reference is provisional. All times 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import tradewind as tw
-from tests.studies import create
+from tests.studies import SPACE, create, created
 from tradewind.goals import Tradeoff
+from tradewind.log.events import Abandoned, Claimed, Finished, Proposed
+from tradewind.log.state import StudyState
 from tradewind.runners.runner import Failure, Stopped
 from tradewind.runners.simulated import SimulatedRunner
 from tradewind.strategies import Bayes, Design
-from tradewind.types import Origin, Trial
+from tradewind.types import Origin, Outcome, Trial
 
 SLOW, COST = 0, 9.0  # the slow trial of the design, and what it costs
 
@@ -98,3 +101,16 @@ def test_an_abandoned_design_trial_that_finishes_late_does_not_move_the_referenc
     assert study.trials[SLOW].finished
     assert study.goal == before
     assert tw.replay(study).identical
+
+
+def test_studies_of_version_0_1_still_count_an_abandoned_trial_that_finishes_late() -> None:
+    """They must replay as they were made. Only newer studies store a data seed."""
+    for data_seed, counts in ((None, True), (1, False)):
+        state = StudyState(SPACE, seed=0, maximize=True)
+        state.apply([replace(created(), data_seed=data_seed)])
+        state.apply([Claimed(0), Proposed(0, {"x": 0.5, "k": 1}, Origin.DESIGN, seen=1)])
+        state.apply([Abandoned(0, "slow"), Claimed(1)])
+        state.apply([Proposed(1, {"x": 0.6, "k": 1}, Origin.MODEL, seen=4)])
+        state.apply([Finished(0, Outcome(0.5, 100.0))])
+        assert state.initial is not None
+        assert (0 in state.initial) is counts

@@ -352,17 +352,17 @@ def test_a_trial_that_another_driver_has_by_now_cannot_be_declined() -> None:
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["refused", "answer lost"])
-@pytest.mark.parametrize("after", range(3), ids=["read", "lease", "append"])
+@pytest.mark.parametrize("after", range(2), ids=["read", "append"])
 def test_asking_again_after_a_storage_error_gives_a_trial(after: int, late: bool) -> None:
     log = Unreachable(MemoryLog())
     session = drive(log)
     log.asked, log.after, log.times, log.late = 0, after, 1, late
     with pytest.raises(StorageError, match="the network is down"):
         session.ask(lease=60.0, keep=True)
-    assert session.held == set()
-    written = late and after == 2  # the trial is in the log, but nobody knows
+    assert session.held == {}
+    written = late and after == 1  # the trial is in the log, but nobody knows
     assert session.ask(lease=60.0, keep=True).number == int(written)
-    assert session.held == {int(written)}
+    assert list(session.held) == [int(written)]
 
 
 def test_a_failed_read_does_not_make_the_session_read_the_whole_log_again() -> None:
@@ -468,7 +468,7 @@ def test_a_forked_process_does_not_hold_the_trials_of_its_parent() -> None:
     session.ask(lease=60.0, keep=True)
 
     def child() -> None:
-        assert session.held == set()
+        assert session.held == {}
 
     assert forked(child) == 0
-    assert session.held == {0}
+    assert list(session.held) == [0]

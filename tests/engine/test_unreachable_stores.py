@@ -187,3 +187,21 @@ def test_a_damaged_log_is_not_read_again_and_again(pauses: Pauses) -> None:
     with pytest.raises(FormatError):
         loop(session, ScriptedWorkers(1, good), n_trials=1)
     assert pauses.taken == []
+
+
+def test_a_trial_that_could_not_be_started_is_not_held_for_ever() -> None:
+    """The store fails between a proposal and its start: a later search takes the trial up."""
+    session = drive()
+    ask, start = session.ask, session.start
+
+    def refuse(number: int, *, leased: bool) -> Trial:
+        raise FormatError("damaged")
+
+    session.ask = lambda **options: ask(**options | {"start": False})  # type: ignore[method-assign]
+    session.start = refuse  # type: ignore[method-assign]
+    with pytest.raises(FormatError):
+        loop(session, ScriptedWorkers(1, good), n_trials=1)
+    assert session.held == {}
+    session.ask, session.start = ask, start  # type: ignore[method-assign]
+    loop(session, ScriptedWorkers(1, good), n_trials=1)
+    assert [t.finished for t in session.trials()] == [True]
