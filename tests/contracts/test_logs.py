@@ -301,6 +301,6 @@ def test_a_refused_append_leaves_the_leases_alone(log: Log) -> None:
 def test_an_append_with_an_impossible_lease_writes_nothing(
     log: Log, lease: tuple[int, float]
 ) -> None:
-    with pytest.raises(ValueError, match="lease|trial numbers"):
+    with pytest.raises(ValueError, match=r"lease|trial numbers"):
         log.append([Claimed(0)], lease=lease)
     assert len(log.read(0)) == 1
