@@ -174,7 +174,7 @@ def test_a_newer_format_is_refused(data: dict[str, Any]) -> None:
         Finished(0, Outcome(1.0), extra={"outcome": 1}),
         Finished(0, Outcome(1.0), extra={"usage": {"energy": 1}}),  # there is no usage
         Failed(0, "", usage=Usage(1.0), extra={"usage": {"wall": 2.0}}),
-        Claimed(0, extra={"a": object()}),
+        Claimed(0, extra={"a": {1, 2}}),
         Claimed(0, extra={"a": float("nan")}),
         Claimed(0, extra={1: 1}),  # type: ignore[dict-item]
         Claimed(0, extra=[("a", 1)]),  # type: ignore[arg-type]
