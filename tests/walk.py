@@ -47,7 +47,7 @@ class Walk:
         code = frame.f_code
         if event == "call" and code.co_filename.startswith(str(PACKAGE)):
             functions = self.functions.setdefault(Path(code.co_filename), {})
-            functions.setdefault(code.co_qualname.split(".<locals>")[0], code)
+            functions.setdefault(code.co_qualname, code)
 
     @property
     def files(self) -> int:
@@ -55,23 +55,38 @@ class Walk:
 
     @property
     def lines(self) -> int:
+        """The lines of the files."""
         return sum(map(_lines_of, self.functions))
+
+    @property
+    def lines_run(self) -> int:
+        """The lines of the functions that ran."""
+        return sum(len(_covered(functions)) for functions in self.functions.values())
 
     def __str__(self) -> str:
         rows = [
             f"{path.relative_to(PACKAGE)!s:44} {_lines_of(path):5}  {', '.join(_main(functions))}"
             for path, functions in self.functions.items()
         ]
-        return "\n".join([*rows, f"{self.files} files, {self.lines} lines"])
+        total = f"{self.files} files, {self.lines} lines, {self.lines_run} in functions that ran"
+        return "\n".join([*rows, total])
 
 
 def _lines_of(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
+def _covered(functions: dict[str, CodeType]) -> set[int]:
+    lines: set[int] = set()
+    for code in functions.values():
+        numbers = [number for _, _, number in code.co_lines() if number]
+        lines.update(range(min(numbers), max(numbers) + 1))
+    return lines
+
+
 def _main(functions: dict[str, CodeType]) -> list[str]:
     """The public functions of a file, or all if it has none: enough to find one's way."""
-    names = [name for name in functions if not name.startswith("<")]
+    names = [name for name in functions if "<" not in name]
     public = [n for n in names if not any(part.startswith("_") for part in n.split("."))]
     return (public or names)[:6]
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
-from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tradewind import checks
 from tradewind.checks import fraction, one_of, or_none, positive
@@ -19,50 +18,25 @@ from tradewind.engine.limits import Limits
 from tradewind.engine.loop import Loop
 from tradewind.engine.session import Session
 from tradewind.errors import ConfigError, OutcomeError
-from tradewind.goals import Goal
 from tradewind.log.events import Failed, Finished
-from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.runners.evaluate import read_outcome
 from tradewind.runners.processes import ProcessRunner
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Runner, TrialLimits
 from tradewind.runners.serial import SerialRunner
-from tradewind.study import results
 from tradewind.study.progress import Progress
-from tradewind.study.results import Recommendation
-from tradewind.study.tables import write_study
+from tradewind.study.results import StudyResults
 from tradewind.types import Outcome, State, Trial
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Callback: TypeAlias = Callable[["Study", Trial], None]
 
 
-class Study:
+class Study(StudyResults):
     """One search: what happened in it so far, and how to continue it. `create_study` makes one."""
 
     def __init__(self, session: Session, *, name: str) -> None:
-        state = session.state
-        self.name, self.space, self.seed = name, state.space, state.seed
-        self.direction: Literal["maximize", "minimize"] = (
-            "maximize" if state.sign > 0 else "minimize"
-        )
-        self._session = session
+        super().__init__(session, name=name)
         self._stops = 0
-
-    @property
-    def strategy(self) -> Strategy:
-        """The strategy that chooses the trials."""
-        return self._session.plan.strategy
-
-    def __repr__(self) -> str:
-        trials = self.trials
-        done = sum(t.finished for t in trials)
-        return (
-            f"<Study {self.name!r}: {len(trials)} trials, {done} finished, goal {self.goal}, "
-            f"seed {self.seed}>"
-        )
 
     # ---- running ----
 
@@ -270,62 +244,6 @@ class Study:
         if outcome.cost is None and goal.needs_cost:
             raise OutcomeError(f"the goal {goal} needs a cost, but got cost=None")
         return outcome
-
-    # ---- results ----
-
-    @property
-    def goal(self) -> Goal:
-        """The goal. If the trials decide its reference cost, it is shown as soon as it is known,
-        and marked as provisional while it may still change."""
-        return self._settle(self._session.plan.goal, self._session.snapshot()[1])
-
-    @property
-    def trials(self) -> list[Trial]:
-        """All trials by number, in any state."""
-        return self._session.trials()
-
-    @property
-    def best(self) -> Trial:
-        """The best finished trial under the study's goal."""
-        return self.best_for(self._session.plan.goal)
-
-    def best_for(self, goal: Goal) -> Trial:
-        """The best finished trial under any goal."""
-        checks.goal(goal)
-        trials, history = self._finished()
-        results.check_costs(goal, history)
-        return results.winner(trials, history, self._settle(goal, history), self.strategy)
-
-    def frontier(self) -> list[Trial]:
-        """The efficient trials, cheapest first: no other trial is both better and cheaper."""
-        return results.frontier(*self._finished(), self.strategy)
-
-    def recommend(self) -> Recommendation:
-        """What to train. This may differ from `best`, which may be lucky if results are noisy."""
-        goal = self._session.plan.goal
-        trials, history = self._finished()
-        results.check_costs(goal, history)
-        return results.recommendation(trials, history, goal, self.strategy, self.space)
-
-    def to_frame(self) -> pd.DataFrame:
-        """All trials as a pandas data frame, one row each. `score` is what the goal maximizes."""
-        from tradewind.study.tables import data_frame
-
-        trials, history = self._session.snapshot()
-        goal = self._settle(self._session.plan.goal, history)
-        return data_frame(trials, self.space, history, goal)
-
-    def export(self, path: str | PathLike[str]) -> None:
-        """Write the study to a file: `.jsonl` holds everything, for `import_study`; `.csv` is a
-        table of the trials."""
-        write_study(path, self._session.log, self.trials, self.space)
-
-    def _finished(self) -> tuple[list[Trial], Any]:
-        trials, history = self._session.snapshot()
-        return results.finished_of(trials), history
-
-    def _settle(self, goal: Goal, history: Any) -> Goal:
-        return results.settle(goal, self._session.plan.goal, self.strategy, history)
 
 
 def _identify(trial: Trial | int) -> tuple[int, Mapping[str, Any] | None]:
