@@ -25,7 +25,7 @@ import tradewind as tw
 REPEATS = 7
 BUDGET_MS = {50: 15, 100: 25, 200: 60, 500: 300, 1000: 1000, 2000: 1000}
 FOREST_BUDGET_MS = 300
-IMPORT_BUDGET = 1.5
+IMPORT_BUDGET = 1.3
 
 
 def space() -> tw.Space:
@@ -106,9 +106,12 @@ def main() -> None:
     print(f"\nforest of 110 trees + MIES (4, 10) x 500, 100 trials: {forest:.0f} ms ", end="")
     print(f"(budget {FOREST_BUDGET_MS})")
     base = import_seconds("import numpy, scipy.optimize")
-    mine = import_seconds("import tradewind")
-    print(f"import tradewind: {mine / base:.2f} x NumPy and scipy.optimize ", end="")
-    print(f"({1e3 * mine:.0f} / {1e3 * base:.0f} ms; budget {IMPORT_BUDGET})")
+    print(f"import numpy, scipy.optimize: {1e3 * base:.0f} ms")
+    # Names load on first use, so a script pays for `create_study` when it calls it.
+    for statement in ("import tradewind", "import tradewind; tradewind.create_study"):
+        mine = import_seconds(statement)
+        print(f"{statement}: {mine / base:.2f} x that ({1e3 * mine:.0f} ms; ", end="")
+        print(f"budget {IMPORT_BUDGET})")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ BASE = ("types", "errors", "checks", "plain", "seeds")
 ROOMS = {
     "types": (),
     "errors": (),
-    "checks": ("errors", "types"),
+    "checks": ("errors", "plain", "types"),
     "plain": (),
     "seeds": (),
     "space": BASE,

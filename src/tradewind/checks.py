@@ -13,11 +13,11 @@ from operator import index
 from typing import Any, TypeVar
 
 from tradewind.errors import OutcomeError
+from tradewind.plain import shown
 
 T = TypeVar("T")
 
 _LARGEST = 2**63  # positions and trial numbers are 64-bit integers in a database
-_LONGEST = 200  # characters of a value that an error message shows
 
 
 # ---- numbers ----
@@ -244,12 +244,3 @@ def mean(folds: Sequence[float]) -> float:
         return math.fsum(folds) / len(folds)
     except OverflowError:
         raise OutcomeError(f"the sum of folds must be finite, but got {shown(folds)}") from None
-
-
-def shown(given: Any) -> str:
-    """`given` as short text for an error message. It never raises."""
-    try:
-        text = repr(given)
-    except Exception:  # the user's own __repr__, or an integer with too many digits to print
-        return f"an unprintable {type(given).__name__}"
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -18,6 +18,7 @@ from tradewind.data.labels import find_classes
 from tradewind.data.racing import ERROR, is_behind, project
 from tradewind.data.subsets import subset, take
 from tradewind.errors import OutcomeError
+from tradewind.plain import shown
 from tradewind.seeds import fold_seed
 from tradewind.types import Indices, Trial
 
@@ -150,8 +151,7 @@ def split(X: Any, y: Any, cv: Any, *, groups: Any, seed: int) -> list[tuple[Indi
         pairs = cv
     else:
         raise TypeError(
-            "cv must be a number of folds, a splitter, or pairs of rows, "
-            f"but got {checks.shown(cv)}"
+            f"cv must be a number of folds, a splitter, or pairs of rows, but got {shown(cv)}"
         )
     folds = [_read_pair(pair) for pair in pairs]
     if not folds:
@@ -207,7 +207,7 @@ def _read_pair(given: Any) -> tuple[Indices, Indices]:
     try:
         train, valid = (_read_rows(part) for part in given)
     except (TypeError, ValueError):
-        got = checks.shown(given)
+        got = shown(given)
         raise TypeError(f"cv must give pairs of row numbers, but got {got}") from None
     if not len(train) or not len(valid):
         sizes = f"{len(train)} and {len(valid)}"

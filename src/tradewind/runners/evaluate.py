@@ -7,8 +7,9 @@ import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tradewind.checks import finite, mean, shown
+from tradewind.checks import finite, mean
 from tradewind.errors import OutcomeError
+from tradewind.plain import shown
 from tradewind.runners.run import Objective, Run, clock
 from tradewind.runners.runner import Failure
 from tradewind.types import Outcome, Trial, Usage
