@@ -38,7 +38,7 @@ class Bayes(Strategy):
 
     - `cost_surrogate` models the cost; None for the same kind as `surrogate`.
     - `rule` combines quality and cost under a `Tradeoff`.
-    - `output` is what is done to quality before it is modelled.
+    - `output` is how quality is transformed before it is modelled.
     - `largest_reference`: a trade-off without a reference uses the largest cost so far, not the
       largest of the initial design.
     - `cost_power` p > 0 divides the score by cost^p, so that the search prefers cheap trials
@@ -106,7 +106,7 @@ class Bayes(Strategy):
         return Proposal(row, Origin.MODEL, models.handover, models.median_cost(row))
 
     def design_for(self, goal: Goal) -> Design:
-        """The initial design, which may have to find the reference cost of the goal."""
+        """The initial design. It is larger if its trials must decide the reference cost."""
         if not goal.open or self.largest_reference:
             return self.design
         return replace(self.design, size=max(self.design.size, self.reference_points))

@@ -42,9 +42,9 @@ _STARTS = 5  # how many configurations the maximizer starts from
 class MultiFidelity(Strategy):
     """Bayesian optimization that uses small training sizes to learn about the largest one.
 
-    The space needs a `TrainSize`. Only its largest size counts: `recommend` answers for it, by the
-    model if the configuration was not run there, and only trials of the largest size that has
-    finished may be the best. The parts are those of `Bayes`, with a `cost_power` of 1: the expected
+    The space needs a `TrainSize`. Only its largest size counts: `recommend` answers for that size,
+    even if the configuration was never run there, and only trials of the largest size that has
+    results may be the best. The parts are those of `Bayes`, with a `cost_power` of 1: the expected
     gain per cost. Limit such a search by time or cost: the number of trials depends on their
     sizes."""
 
@@ -185,9 +185,9 @@ class MultiFidelity(Strategy):
         return row if limit is None or price.median(row) <= limit else None
 
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
-        """The configuration with the best utility at full size if its quality turns out a standard
-        deviation worse than expected. A result at full size counts as it is, unless results are
-        known to be noisy."""
+        """The configuration with the best cautious utility at full size: one standard deviation of
+        quality is subtracted from the prediction. A result at full size counts as it is, unless
+        results are known to be noisy."""
         goal = self.settle(goal, history)
         rng = proposal_rng(history.seed, history.number)
         beliefs = self._fit(space, goal, replace(history, pending=history.pending[:0]), rng)

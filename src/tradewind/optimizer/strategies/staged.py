@@ -41,11 +41,12 @@ class Staged(Strategy):
     - `final` says which trials may win. With "last" they are those of the latest stage that has
       results, because results on less data are not comparable; with "all", as published, all.
 
-    Nobody waits for the end of a stage. When all its trials have started, the best so far are
-    carried over, and more of them as long as the next stage has no result. A trial that finishes
-    later among the best is added. Failed trials count as trials of the stage. Abandoned ones do
-    not, up to as many as the stage has trials. A trial with any other fraction belongs to no stage:
-    nothing is learned from it, and it wins only while no stage has a result."""
+    No worker waits for the end of a stage. When all its trials have started, the best so far are
+    carried over. Until the next stage has a result, the next best follow. A trial that finishes
+    later and is among the best is carried over, too. Failed trials count as trials of the stage.
+    Abandoned ones do not, unless there are more of them than the stage has trials. A trial with any
+    other fraction belongs to no stage: nothing is learned from it, and it wins only while no stage
+    has a result."""
 
     inner: Strategy = field(default_factory=Bayes)
     fractions: tuple[float, ...] = (0.3, 1.0)

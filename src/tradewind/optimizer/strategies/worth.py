@@ -23,7 +23,7 @@ from tradewind.types import Array, Columns, Incumbent, Normal, Partials
 
 
 class Output(Enum):
-    """What is done to quality before it is modelled."""
+    """How quality is transformed before it is modelled."""
 
     CLIP = "clip"  # cut off the bad tail: transforms.Clip
     LOG_ERROR = "log_error"  # H eq. 15

@@ -56,17 +56,19 @@ class NoSizeEffect:
 
 @dataclass(frozen=True)
 class GaussianProcess:
-    """How to fit: the priors, all normal for the logarithm of a hyper-parameter, and the effort.
+    """How to fit a Gaussian process: normal priors for the logarithms of its hyper-parameters, and
+    how much effort to spend.
 
     - The length-scale prior is log ℓ ~ N(length_mean + ½ log d, length_std²) on the unit cube: the
       distance between random points grows like √d, and so does the length-scale.
-    - `apart` chooses the place of inactive parameters (kernels.py).
+    - `apart` decides how inactive parameters are embedded (kernels.py).
     - `size_power` is the exponent of the curve along the training size, 0 for its logarithm
       (sizes.py). With None, the size is a parameter like any other.
-    - `shared_mean` and `own_mean` are the log variances of δ and δ(x), the shortfalls at the
-      smallest size that all configurations have in common and that each has by itself.
+    - `shared_mean` and `own_mean` are the prior means of two log variances: that of δ, the
+      shortfall at the smallest size that is common to all configurations, and that of δ(x), the
+      shortfall of each configuration (sizes.py).
     - `size_length` and `size_length_std` describe the log length-scale along the logarithm of the
-      size. `size_slope` is the growth of y along it that is expected before any data."""
+      size. `size_slope` is how fast y is expected to grow along it before any data."""
 
     length_mean: float = 0.0
     length_std: float = 0.5
@@ -117,8 +119,8 @@ class GaussianProcess:
 
 
 def cost_process() -> GaussianProcess:
-    """For the logarithm of a cost: proportional to the training size before any data, and with
-    inactive parameters apart."""
+    """The process for the logarithm of a cost. Before any data, it expects a cost proportional to
+    the training size. Inactive parameters are embedded apart from active ones."""
     return GaussianProcess(apart=True, size_power=0.0, size_slope=1.0)
 
 
