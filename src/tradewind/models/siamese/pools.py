@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tradewind.models.text import texts_of
 
-Rows = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 
 def number_texts(texts: Iterable[str]) -> dict[str, int]:
@@ -49,7 +49,7 @@ def _as_texts(given: Any, what: str) -> list[str]:
         ) from None
 
 
-def match_texts(questions: Any, answers: Any, candidates: Any) -> tuple[list[str], list[str], Rows]:
+def match_texts(questions: Any, answers: Any, candidates: Any) -> tuple[list[str], list[str], Integers]:
     """The distinct questions, the distinct answers including `candidates`, and the pairs (p, 2) of
     a question and a correct answer, sorted and distinct."""
     questions = texts_of(questions)
@@ -76,8 +76,8 @@ class Pools:
 
     questions: list[str]
     answers: Mapping[int, str]
-    members: Rows
-    sizes: Rows  # the number of answers in each pool
+    members: Integers
+    sizes: Integers  # the number of answers in each pool
     numbers: Mapping[str, int] | None  # the ids of texts, if the pools were given as texts
 
     @staticmethod
@@ -110,7 +110,7 @@ class Pools:
         return Pools(questions, answers, members, sizes, numbers)
 
     @cached_property
-    def used(self) -> tuple[list[str], Rows]:
+    def used(self) -> tuple[list[str], Integers]:
         """The distinct answers in the pools, and for each member its place among these."""
         ids, columns = np.unique(self.members, return_inverse=True)
         return texts_of([self.answers[id] for id in ids.tolist()]), columns
@@ -121,7 +121,7 @@ class Pools:
         return self.questions + self.used[0]
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> Integers:
         """The question of each member."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
@@ -146,7 +146,7 @@ class Pools:
         return np.concatenate([np.isin(pools[i], lists[i]) for i in range(count)])
 
 
-def _ids(given: Any, what: str, i: int) -> Rows:
+def _ids(given: Any, what: str, i: int) -> Integers:
     """Ids of answers, given as a list or as a single id."""
     ids = np.atleast_1d(np.asarray(given))
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
