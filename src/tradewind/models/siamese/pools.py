@@ -49,7 +49,9 @@ def _as_texts(given: Any, what: str) -> list[str]:
         ) from None
 
 
-def match_texts(questions: Any, answers: Any, candidates: Any) -> tuple[list[str], list[str], Integers]:
+def match_texts(
+    questions: Any, answers: Any, candidates: Any
+) -> tuple[list[str], list[str], Integers]:
     """The distinct questions, the distinct answers including `candidates`, and the pairs (p, 2) of
     a question and a correct answer, sorted and distinct."""
     questions = texts_of(questions)
