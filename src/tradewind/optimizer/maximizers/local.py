@@ -23,8 +23,8 @@ _SETTLED = 1e-4  # scores are logarithms: this is a hundredth of a percent
 
 @dataclass(frozen=True)
 class LocalSearch:
-    """Scores `candidates` random rows and `mutations` of each start. The best `climbers` of them are
-    then improved in `rounds` of at most `steps` steps."""
+    """Scores `candidates` random rows and `mutations` of each start. The best `climbers` are then
+    improved in `rounds` of at most `steps` steps."""
 
     candidates: int = 500
     mutations: int = 60
