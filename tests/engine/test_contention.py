@@ -331,7 +331,7 @@ def test_the_second_of_two_reports_on_a_trial_is_refused() -> None:
     session = drive(log)
     session.ask()
     log.others = [Failed(0, "by another")]
-    with pytest.raises(TrialError, match="reported once"):
+    with pytest.raises(TrialError, match="ends once"):
         session.finish(0, Outcome(1.0))
     assert session.trials()[0].error == "by another"
 

@@ -1,13 +1,20 @@
-"""When two proposals are almost the same."""
+"""Proposals: what a strategy may propose, and when two proposals are almost the same."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
+from tests.engine.scripted import always
 from tests.histories import proposed, state_of
+from tests.studies import drive, told
 from tradewind.engine.propose import Proposer
+from tradewind.errors import ConfigError
 from tradewind.log.events import Claimed, Proposed
-from tradewind.types import Origin, Value
+from tradewind.strategies import RandomSearch
+from tradewind.types import Origin, Prediction, Proposal, Value
 
 
 def is_like_recent(x: float, since: int, **config: Value) -> bool:
@@ -44,3 +51,40 @@ def test_inactive_parameters_do_not_decide_whether_configurations_are_alike() ->
     assert proposer.is_like_recent(near, 0)
     assert not proposer.is_like_recent({**near, "degree": 4}, 0)
     assert not proposer.is_like_recent({"x": 5.0, "kernel": "linear", "size": 0.5}, 0)
+
+
+@pytest.mark.parametrize(
+    "answer", [None, {"x": 0.5}, np.array([0.5, 0.5]), Proposal(np.array([0.5, 0.5]), "design")]
+)
+def test_a_strategy_that_returns_no_proposal_is_named(answer: Any) -> None:
+    class Careless(RandomSearch):
+        def propose(self, *_: Any, **__: Any) -> Any:
+            return answer
+
+    session = drive(strategy=Careless())
+    with pytest.raises(ConfigError, match=r"propose\(\) must return a Proposal.*Careless"):
+        session.ask()
+    assert session.trials() == []
+
+
+@pytest.mark.parametrize("row", [[np.nan, 0.5], [[0.5, 0.5], [0.1, 0.1]], [0.5], [0.5, 1.5]])
+def test_a_row_outside_the_space_is_refused(row: Any) -> None:
+    with pytest.raises(ConfigError, match="proposed"):
+        drive(strategy=always(np.array(row))).ask()
+
+
+def test_a_recommendation_or_a_mask_of_the_wrong_size_is_refused() -> None:
+    class Careless(RandomSearch):
+        def recommend(self, *_: Any) -> Any:
+            return Prediction(7, 1.0, None)
+
+        def eligible(self, history: Any) -> Any:
+            return [True]
+
+    study = told((1.0, None), (2.0, None), strategy=Careless())
+    with pytest.raises(
+        ValueError, match=r"recommend\(\) must return a Prediction"
+    ):
+        study.recommend()
+    with pytest.raises(ValueError, match=r"eligible\(\) must return a mask for 2 trials"):
+        _ = study.best

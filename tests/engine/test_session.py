@@ -183,7 +183,7 @@ def test_a_trial_ends_once(before: str, end: str, by: str) -> None:
     unchanged, length = session.trial(0), len(log.read(0))
     act, state = ENDS[end]
     if (before, end) in REFUSED:
-        with pytest.raises(TrialError, match=f"reported once, but trial 0 is already {before}"):
+        with pytest.raises(TrialError, match=f"ends once, but trial 0 is already {before}"):
             act(other)
         assert other.trials() == session.trials() == [unchanged]
         assert len(log.read(0)) == length

@@ -304,3 +304,14 @@ def test_a_queue_may_be_filled_while_the_study_runs() -> None:
 
     study.optimize(objective, n_trials=2)
     assert study.trials[1].params == {"x": 0.25, "k": 2}
+
+
+@pytest.mark.parametrize("wrong", [None, 3, create(), told((1.0, 2.0)).best])
+def test_what_is_no_list_of_trials_is_refused_with_an_example(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"trials must be a list such as other\.trials"):
+        create().add_trials(wrong)
+
+
+def test_a_share_is_for_raced_results_only() -> None:
+    with pytest.raises(ValueError, match="share is for raced results only"):
+        create().add({"x": 0.5, "k": 1}, 1.0, share=0.4)

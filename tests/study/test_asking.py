@@ -64,7 +64,7 @@ def test_telling_twice_is_refused_and_changes_nothing(first: str, again: str) ->
     trial = study.ask()
     tell = {"tell": lambda: study.tell(trial, value=1.0), "fail": lambda: study.fail(trial)}
     done = tell[first]()
-    with pytest.raises(TrialError, match="reported once, but trial 0 is already"):
+    with pytest.raises(TrialError, match="ends once, but trial 0 is already"):
         tell[again]()
     assert study.trials == [done]
 
@@ -84,7 +84,7 @@ def test_a_trial_that_was_given_up_may_still_be_told_once() -> None:
     trial = study.ask()
     study.abandon(trial)
     for refused in (study.fail, study.abandon, study.requeue):
-        with pytest.raises(TrialError, match="reported once, but trial 0 is already abandoned"):
+        with pytest.raises(TrialError, match="ends once, but trial 0 is already abandoned"):
             refused(trial)
     assert study.tell(trial, value=1.0).finished
     with pytest.raises(TrialError, match="already finished"):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tradewind as tw
-from tests.studies import create, quick, score
+from tests.studies import create, quick, score, told
 from tradewind import recipes
 from tradewind.errors import NothingFinished
 from tradewind.log.memory import MemoryStore
@@ -144,3 +145,11 @@ def test_a_study_without_costs_shows_its_goal_and_says_what_it_lacks(
     for ask in (lambda: study.best, study.recommend):
         with pytest.raises(NothingFinished, match="needs costs, but no finished trial has one"):
             ask()
+
+
+def test_a_provisional_goal_that_is_given_to_another_study_is_given(tmp_path: Path) -> None:
+    study = told((0.5, 3.0), goal=tw.Tradeoff(0.3))
+    assert study.goal.provisional
+    other = create(goal=study.goal, storage=tmp_path / "runs.db")
+    assert other.goal == tw.Tradeoff(0.3, 3.0)
+    assert not other.goal.provisional

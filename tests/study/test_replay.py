@@ -297,3 +297,8 @@ def test_points_are_decoded_to_twelve_digits() -> None:
         x = study.ask().params["x"]
         assert x == float(f"{x:.12g}")
         assert np.isfinite(x)
+
+
+def test_only_a_study_can_be_replayed() -> None:
+    with pytest.raises(TypeError, match="study must be a study"):
+        tw.replay("runs.db")  # type: ignore[arg-type]

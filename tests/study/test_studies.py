@@ -529,3 +529,30 @@ def test_a_study_in_a_file_can_be_copied_and_pickled(tmp_path: Path) -> None:
         other.optimize(score, n_trials=1)
     assert states(study) == ["finished"] * 5
     assert tw.replay(study).identical
+
+
+# ---- hints ----
+
+
+def test_a_name_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    for name in ("nightly", "weekly"):
+        create(storage=store, name=name)
+    for ask in (
+        lambda: tw.load_study(store, "nighly"),
+        lambda: tw.delete_study("nighly", storage=store),
+        lambda: tw.rename_study("nighly", "x", storage=store),
+    ):
+        with pytest.raises(NoSuchStudy, match="it has 'nightly', 'weekly'"):
+            ask()
+
+
+def test_a_file_of_the_other_kind_is_answered_with_a_hint(tmp_path: Path) -> None:
+    study = told((1.0, None), storage=tmp_path / "runs.db")
+    study.export(tmp_path / "study.jsonl")
+    study.export(tmp_path / "study.csv")
+    with pytest.raises(FormatError, match=r"import_study reads \.jsonl files"):
+        tw.load_study(tmp_path / "study.jsonl")
+    for name in ("study.csv", "runs.db"):
+        with pytest.raises(FormatError, match=r"only a \.jsonl file that study.export wrote"):
+            tw.import_study(tmp_path / name, storage=tmp_path / "other.db")

@@ -240,6 +240,10 @@ class Loop:
         their leases run out."""
         ahead = [] if self._ahead is None else [self._ahead.number]
         left = [*ahead, *self._running]
+        if again and self._running:
+            _logger.warning(
+                "%d running trials go back to the queue: %s", len(self._running), reason
+            )
         for number in left:
             self.session.held.pop(number, None)
         for number in left:

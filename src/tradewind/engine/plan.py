@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -139,6 +139,8 @@ class Plan:
 
     @classmethod
     def of(cls, goal: Goal, strategy: Strategy) -> Plan:
+        if isinstance(goal, Tradeoff) and goal.provisional:  # its reference is given now
+            goal = replace(goal, provisional=False)
         return cls(goal, strategy, (encode(goal), encode(strategy)))
 
     @classmethod

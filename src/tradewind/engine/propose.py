@@ -18,7 +18,7 @@ from tradewind.optimizer.history import History, TrialTable, alike
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.types import Array, Config
+from tradewind.types import Array, Config, Origin, Proposal
 
 _blas_lock = threading.RLock()  # the number of BLAS threads belongs to the whole process
 
@@ -74,6 +74,11 @@ class Proposer:
         space = self.state.space
         with _blas_lock, one_blas_thread():
             proposal = strategy.propose(space, goal, history, rng=rng)
+        if not isinstance(proposal, Proposal) or not isinstance(proposal.origin, Origin):
+            raise ConfigError(
+                "a strategy's propose() must return a Proposal with a row and an Origin, "
+                f"but {strategy!r} returned {proposal!r}"
+            )
         if not self.state.allows_size(proposal.train_size):
             raise ConfigError(
                 "a strategy must propose a training size in (0, 1], or None if the space has a "

@@ -309,7 +309,7 @@ class Session:
                 return None, []
             if trial.state not in allowed:
                 raise TrialError(
-                    f"a trial is reported once, but trial {number} is already {trial.state.value}"
+                    f"a trial ends once, but trial {number} is already {trial.state.value}"
                 )
             if mine and state.holder.get(number) != self.id:
                 raise TrialError(f"another driver holds trial {number} by now")

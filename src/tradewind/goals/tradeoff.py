@@ -17,7 +17,8 @@ class Tradeoff:
 
     `alpha` is the quality you would give up to save the whole reference cost; 0 ignores cost.
     `reference` is a cost in your own units. Without one it becomes the largest cost of the initial
-    design, and is `provisional` until the last trial of that design has finished or failed."""
+    design. It is `provisional` until the model has taken over and the last trial of that design has
+    finished or failed."""
 
     alpha: float
     reference: float | None = None

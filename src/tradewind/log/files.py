@@ -26,7 +26,8 @@ def read_lines(path: str | os.PathLike[str]) -> list[Event]:
         raise StorageError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
     except (FormatError, UnicodeDecodeError) as error:
         place = f"{os.fspath(path)}, line {len(events) + 1}"
-        raise FormatError(f"{place}: {error}") from None
+        hint = "" if events else "; only a .jsonl file that study.export wrote can be imported"
+        raise FormatError(f"{place}: {error}{hint}") from None
     if not events:
         raise FormatError(f"{os.fspath(path)} holds no study: it is empty")
     return events

@@ -139,7 +139,7 @@ def _check_path(path: str) -> None:
     if os.path.isdir(path):
         raise StorageError(f"{path} cannot be a SQLite file: it is a folder")
     if os.path.exists(path) and 0 < os.path.getsize(path) < 512:  # SQLite may take it as empty
-        raise FormatError(f"{path} is not a SQLite file; it was not changed")
+        raise FormatError(_not_sqlite(path))
 
 
 def _connect(path: str, *, create: bool) -> sqlite3.Connection:
@@ -231,7 +231,7 @@ _REASONS = {
 def _explain(error: sqlite3.Error, path: str) -> StorageError:
     code = _code(error)
     if code == sqlite3.SQLITE_NOTADB:
-        return FormatError(f"{path} is not a SQLite file; it was not changed")
+        return FormatError(_not_sqlite(path))
     if code == sqlite3.SQLITE_CORRUPT:
         return FormatError(f"{path} is damaged: {error}")
     return StorageError(f"{path} cannot be used: {_REASONS.get(code, 'SQLite failed')} ({error})")
@@ -239,3 +239,8 @@ def _explain(error: sqlite3.Error, path: str) -> StorageError:
 
 def _code(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF  # without the extended code
+
+
+def _not_sqlite(path: str) -> str:
+    hint = "; import_study reads .jsonl files" * path.endswith(".jsonl")
+    return f"{path} is not a SQLite file; it was not changed{hint}"

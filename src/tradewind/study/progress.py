@@ -109,8 +109,8 @@ class Progress:
             return
         self._warned = True
         _logger.warning(
-            "trial %d cost %.3g, but costs above %.3g, the largest of the initial design, "
-            "count like that one: to change this, give the goal a reference",
+            "trial %d cost %.3g, but costs above %.3g, the reference that the first trials "
+            "decided, count like that one: to change this, give the goal a reference",
             trial.number,
             trial.cost,
             reference,

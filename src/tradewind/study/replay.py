@@ -64,6 +64,8 @@ def replay(study: Study) -> Replay:
 
     It takes as long as the proposals took. A goal or strategy of your own is not in the log, so the
     one that the study has now is used."""
+    if not isinstance(study, Study):
+        raise TypeError(f"study must be a study, such as load_study returns, but got {study!r}")
     session = study._session
     events = session.log.read(0)
     proposer = Proposer(StudyState.of(events[:1]))

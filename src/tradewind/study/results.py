@@ -20,7 +20,7 @@ from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
 from tradewind.space import Space
 from tradewind.study.tables import data_frame, write_study
-from tradewind.types import Array, State, Trial, Value
+from tradewind.types import Array, Prediction, State, Trial, Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,6 +161,11 @@ def _recommendation(
 ) -> Recommendation:
     """What the strategy recommends, possibly at a training size that was never run."""
     chosen = strategy.recommend(space, goal, history)
+    if not isinstance(chosen, Prediction) or not 0 <= chosen.index < len(trials):
+        raise ValueError(
+            f"a strategy's recommend() must return a Prediction for one of the {len(trials)} "
+            f"finished trials, but {strategy!r} returned {chosen!r}"
+        )
     trial: Trial | None = trials[chosen.index]
     assert trial is not None
     params, size = dict(trial.params), trial.train_size
@@ -169,4 +174,5 @@ def _recommendation(
         if space.size_name is not None:
             params[space.size_name] = size
         trial = next((t for t in trials if (t.params, t.train_size) == (params, size)), None)
-    return Recommendation(params, size, history.sign * chosen.quality, chosen.cost, trial)
+    value = float(history.sign * chosen.quality)
+    return Recommendation(params, size, value, chosen.cost, trial)

@@ -6,7 +6,8 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -100,7 +101,8 @@ def load_study(
             listed = ", ".join(map(repr, names)) or "none"
             raise NoSuchStudy(f"which study? Give name=: {store!r} has {listed}")
         name = names[0]
-    log = store.open(name)
+    with _listing_names(store):
+        log = store.open(name)
     state = StudyState.of(log.read(0))
     if space is not None:
         _check_same(name, state, _space_of(space), maximize=state.sign > 0, seed=None)
@@ -142,7 +144,7 @@ def _decode(data: Mapping[str, Any], what: str, check: Callable[[Any], Any]) -> 
     if missing:
         raise StorageError(
             f"the {what} of this study uses your own {missing[0]}, which is not in the store: "
-            f"give {what}= again"
+            f"give {what}= again" + (', or strategy="auto" to look at it' * (what == "strategy"))
         )
     try:
         return check(plan.decode(data))
@@ -205,12 +207,16 @@ def list_studies(storage: Storage = None) -> list[StudySummary]:
 
 def rename_study(name: str, new: str, *, storage: Storage = None) -> None:
     """Give a study another name. Processes that have it open can continue."""
-    _existing(storage).rename(name, new)
+    store = _existing(storage)
+    with _listing_names(store):
+        store.rename(name, new)
 
 
 def delete_study(name: str, *, storage: Storage = None) -> None:
     """Delete a study and all its trials from a store."""
-    _existing(storage).delete(name)
+    store = _existing(storage)
+    with _listing_names(store):
+        store.delete(name)
 
 
 def import_study(
@@ -241,6 +247,16 @@ def import_study(
         store.delete(aside)
         raise
     return _open(store.open(name), state, name, goal, given)
+
+
+@contextmanager
+def _listing_names(store: Store) -> Iterator[None]:
+    """Say which studies the store has if the one that was named is not among them."""
+    try:
+        yield
+    except NoSuchStudy as error:
+        names = ", ".join(map(repr, store.names()))
+        raise NoSuchStudy(f"{error}; it has {names or 'no studies'}") from None
 
 
 def _existing(storage: Storage) -> Store:

@@ -199,6 +199,8 @@ class Study(StudyResults):
         """Copy the finished and failed trials of another study, such as `other.trials`, with their
         costs, folds and usage. Trials in any other state are left out. If one of the trials does
         not fit this study, none is copied."""
+        if isinstance(trials, (Trial, StudyResults)) or not isinstance(trials, Iterable):
+            raise TypeError(f"trials must be a list such as other.trials, but got {trials!r}")
         ended = [(trial, self._result_of(trial)) for trial in trials]
         copies = [(trial, result) for trial, result in ended if result is not None]
         for trial, _ in copies:

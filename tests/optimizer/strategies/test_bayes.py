@@ -352,8 +352,8 @@ def test_a_trial_dearer_than_a_reference_nobody_gave_is_reported_once(
     costs = iter([1.0] * 10 + [5.0, 6.0])
     study.optimize(lambda t: {"value": t.params["x"], "cost": next(costs)}, 12)
     assert [r.message for r in caplog.records] == [
-        "trial 10 cost 5, but costs above 1, the largest of the initial design, count like that "
-        "one: to change this, give the goal a reference"
+        "trial 10 cost 5, but costs above 1, the reference that the first trials decided, "
+        "count like that one: to change this, give the goal a reference"
     ]
 
 

@@ -46,5 +46,11 @@ class Strategy(Protocol):
 def may_win(strategy: Strategy, history: History) -> Mask:
     """The eligible trials (n,) that went through all their folds; if there are none, all trials.
     At least one has finished."""
-    mask = np.asarray(strategy.eligible(history)) & ~history.raced
+    eligible = np.asarray(strategy.eligible(history))
+    if eligible.shape != history.raced.shape:
+        raise ValueError(
+            f"a strategy's eligible() must return a mask for {len(history.raced)} trials, "
+            f"but {strategy!r} returned {eligible!r}"
+        )
+    mask = eligible & ~history.raced
     return mask if mask.any() else np.ones_like(mask)
