@@ -82,9 +82,7 @@ def test_a_recommendation_or_a_mask_of_the_wrong_size_is_refused() -> None:
             return [True]
 
     study = told((1.0, None), (2.0, None), strategy=Careless())
-    with pytest.raises(
-        ValueError, match=r"recommend\(\) must return a Prediction"
-    ):
+    with pytest.raises(ValueError, match=r"recommend\(\) must return a Prediction"):
         study.recommend()
     with pytest.raises(ValueError, match=r"eligible\(\) must return a mask for 2 trials"):
         _ = study.best
