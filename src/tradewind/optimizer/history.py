@@ -106,7 +106,8 @@ class TrialTable:
 
     def __init__(self, space: Space) -> None:
         self._space = space
-        self._trials: dict[int, Trial] = {}
+        self._seen: set[int] = set()
+        self._may_change: set[int] = set()
         self._X = np.empty((0, len(space.columns.cells)))
         self._value, self._cost, self._size = np.empty(0), np.empty(0), np.empty(0)
         self._mark = np.empty(0, dtype=np.int8)
@@ -117,13 +118,17 @@ class TrialTable:
 
     def update(self, trials: Mapping[int, Trial]) -> None:
         """Take over what has changed since the last update."""
-        for number, trial in trials.items():
-            before = self._trials.get(number)
-            if before is trial:
-                continue
-            if before is None:
-                self._add(number, trial)
-            self._trials[number] = trial
+        added = trials.keys() - self._seen
+        for number in added:
+            self._add(number, trials[number])
+        self._seen |= added
+        # A trial that has finished or failed never changes again.
+        for number in added | self._may_change:
+            trial = trials[number]
+            if trial.state in (State.FINISHED, State.FAILED):
+                self._may_change.discard(number)
+            else:
+                self._may_change.add(number)
             self._mark[number] = _MARKS[trial.state]
             if trial.state is State.FAILED and not trial.penalized:
                 self._mark[number] = _IGNORED
@@ -173,7 +178,7 @@ class TrialTable:
         failed, pending, ignored = (self._mark == mark for mark in (_FAILED, _PENDING, _IGNORED))
         counts = np.ones(len(finished), dtype=bool)
         if initial is not None:
-            counts = np.array([n in initial for n in finished.tolist()], dtype=bool)
+            counts = np.isin(finished, list(initial))
         noise = np.zeros(len(finished))
         if self._folds:
             noise = fold_noise([self._folds.get(n, ()) for n in finished.tolist()])
