@@ -10,14 +10,18 @@ from tradewind.log.events import (
     Abandoned,
     Claimed,
     Configured,
+    Confirming,
     Created,
     Enqueued,
     Event,
     Failed,
+    FinalTested,
+    FinalTrained,
     Finished,
     Proposed,
     Requeued,
     Started,
+    Stopped,
     Unknown,
 )
 from tradewind.types import Origin, Outcome, Usage
@@ -47,8 +51,13 @@ outcomes = st.builds(
     st.lists(reals, max_size=5).map(lambda folds: tuple(folds)),
     st.booleans(),
     reals,
+    st.dictionaries(texts, reals, max_size=3),
+    mappings,
+    wholes,
 )
-usages = st.none() | st.builds(Usage, reals, st.none() | reals, reals, texts)
+usages = st.none() | st.builds(
+    Usage, reals, st.none() | reals, reals, texts, st.none() | reals, texts
+)
 times = st.none() | reals
 
 
@@ -57,7 +66,8 @@ def _unknown(name: str, more: dict[str, Any]) -> Unknown:
 
 
 created = st.builds(
-    Created, mappings, mappings, mappings, st.booleans(), integers, reals, st.none() | wholes
+    *(Created, mappings, mappings, mappings, st.booleans(), integers, reals),
+    *(st.none() | wholes, texts, st.booleans()),
 )
 later: st.SearchStrategy[Event] = st.one_of(
     st.builds(Configured, st.none() | mappings, st.none() | mappings),
@@ -72,6 +82,10 @@ later: st.SearchStrategy[Event] = st.one_of(
     st.builds(Failed, wholes, texts, times, st.booleans(), usages, times),
     st.builds(Abandoned, wholes, texts, times, times),
     st.builds(Requeued, wholes, texts, st.booleans(), st.booleans()),
+    st.builds(Stopped, texts, times),
+    st.builds(Confirming, st.lists(wholes).map(tuple), wholes, mappings, wholes, times),
+    st.builds(FinalTrained, wholes, times, times),
+    st.builds(FinalTested, wholes, reals, mappings, times),
     st.builds(
         _unknown, texts, mappings.map(lambda m: {k: m[k] for k in m.keys() - {"format", "event"}})
     ),

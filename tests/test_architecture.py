@@ -17,7 +17,7 @@ PACKAGE = Path(tradewind.__file__).parent
 # Each room, and the rooms that it may import. Everything else is a fault.
 BASE = ("types", "errors", "checks", "plain", "seeds")
 ROOMS = {
-    "types": (),
+    "types": ("errors",),
     "errors": (),
     "checks": ("errors", "plain", "types"),
     "plain": (),
@@ -31,9 +31,10 @@ ROOMS = {
     "runners": (*BASE, "data"),
     "recipes": ("optimizer", "goals"),
     "engine": (*BASE, "space", "goals", "optimizer", "log", "runners"),
-    "study": (*BASE, "space", "goals", "optimizer", "recipes", "log", "runners", "engine"),
+    "study": (*BASE, "space", "data", "goals", "optimizer", "recipes", "log", "runners", "engine"),
     "sklearn": (*BASE, "space", "data", "goals", "optimizer", "log", "runners", "study"),
     # public doors: nothing but names
+    "stopping": ("optimizer",),
     "strategies": ("optimizer",),
     "subsets": ("data",),
     "__init__": ("*",),

@@ -19,8 +19,10 @@ from tradewind.checks import (
     or_none,
     positive,
     real,
+    seconds,
     seed_of,
     share,
+    suggest,
     unpacked,
     whole,
 )
@@ -178,3 +180,37 @@ def test_none_is_not_checked_where_it_may_be_given() -> None:
 @pytest.mark.parametrize("value", [[1], "a", None, {}, float, np.float64, np.zeros(1)], ids=repr)
 def test_what_is_no_scalar_of_numpy_stays_as_it_is(value: Any) -> None:
     assert unpacked(value) is value
+
+
+# ---- durations and misspelt words ----
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("45s", 45),
+        ("90min", 5400),
+        ("2h", 7200),
+        ("1h30m", 5400),
+        ("1.5 h", 5400),
+        ("1d 2H", 93600),
+    ],
+)
+def test_a_duration_may_be_text(text: str, expected: float) -> None:
+    assert seconds("it", text) == expected
+
+
+@pytest.mark.parametrize("bad", ["", "90", "h", "2x", "1h1h", "-1h", "1h and more", "two hours"])
+def test_other_text_is_no_duration(bad: str) -> None:
+    assert is_refused(seconds, bad)
+
+
+@given(st.floats() | st.none() | st.integers())
+def test_numbers_of_seconds_stay_as_they_are(number: float | None) -> None:
+    assert seconds("it", number) is number
+
+
+def test_only_a_name_that_is_close_is_suggested() -> None:
+    assert suggest("aplha", ["alpha", "beta"]) == " (did you mean 'alpha'?)"
+    assert suggest("depth", ["width", "beta"]) == ""
+    assert suggest(3, ["alpha"]) == ""

@@ -12,7 +12,7 @@ import pytest
 
 import tradewind as tw
 
-MODULES = ("errors", "models", "recipes", "runners", "strategies", "subsets")
+MODULES = ("errors", "models", "recipes", "runners", "stopping", "strategies", "subsets")
 
 
 def in_order(names: Iterable[str]) -> list[str]:

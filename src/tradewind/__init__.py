@@ -12,11 +12,17 @@ if _TYPE_CHECKING:
     from tradewind import models as models
     from tradewind import recipes as recipes
     from tradewind import runners as runners
+    from tradewind import stopping as stopping
     from tradewind import strategies as strategies
     from tradewind import subsets as subsets
     from tradewind.errors import TradewindError as TradewindError
+    from tradewind.goals import BestUnder as BestUnder
+    from tradewind.goals import CheapestWithin as CheapestWithin
+    from tradewind.goals import Frontier as Frontier
+    from tradewind.goals import Knee as Knee
     from tradewind.goals import Quality as Quality
     from tradewind.goals import Tradeoff as Tradeoff
+    from tradewind.runners.run import Run as Run
     from tradewind.sklearn import TradeoffSearchCV as TradeoffSearchCV
     from tradewind.space import Bool as Bool
     from tradewind.space import Categorical as Categorical
@@ -26,6 +32,14 @@ if _TYPE_CHECKING:
     from tradewind.space import Space as Space
     from tradewind.space import TrainSize as TrainSize
     from tradewind.space import at_least as at_least
+    from tradewind.study.compare import Comparison as Comparison
+    from tradewind.study.confirm import Confirmation as Confirmation
+    from tradewind.study.explain import Explanation as Explanation
+    from tradewind.study.finish import Final as Final
+    from tradewind.study.forecast import Forecast as Forecast
+    from tradewind.study.insights import Importance as Importance
+    from tradewind.study.insights import PartialDependence as PartialDependence
+    from tradewind.study.predictions import Predicted as Predicted
     from tradewind.study.replay import Replay as Replay
     from tradewind.study.replay import replay as replay
     from tradewind.study.results import Recommendation as Recommendation
@@ -41,17 +55,30 @@ if _TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_MODULES = ("errors", "models", "recipes", "runners", "strategies", "subsets")
+_MODULES = ("errors", "models", "recipes", "runners", "stopping", "strategies", "subsets")
 
 _HOMES = {
     "Bool": "space",
     "Categorical": "space",
+    "Comparison": "study.compare",
+    "Confirmation": "study.confirm",
+    "Explanation": "study.explain",
+    "Final": "study.finish",
     "Float": "space",
     "Int": "space",
     "Ordinal": "space",
+    "BestUnder": "goals",
+    "CheapestWithin": "goals",
+    "Frontier": "goals",
+    "Knee": "goals",
     "Quality": "goals",
+    "Predicted": "study.predictions",
+    "Forecast": "study.forecast",
+    "Importance": "study.insights",
+    "PartialDependence": "study.insights",
     "Recommendation": "study.results",
     "Replay": "study.replay",
+    "Run": "runners.run",
     "Space": "space",
     "Study": "study.study",
     "StudySummary": "study.studies",

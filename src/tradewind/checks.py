@@ -6,8 +6,10 @@ and what it got. NumPy scalars count as numbers; booleans do not.
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from operator import index
 from typing import Any, TypeVar
@@ -18,6 +20,8 @@ from tradewind.plain import shown
 T = TypeVar("T")
 
 _LARGEST = 2**63  # positions and trial numbers are 64-bit integers in a database
+_UNITS = {"d": 86400.0, "h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0}  # in seconds
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|min|m|s)\s*")
 
 
 # ---- numbers ----
@@ -111,6 +115,21 @@ def limit(name: str, given: Any, check: Callable[[str, Any], float] = not_negati
     return None if given is None or real(given) == math.inf else check(name, given)
 
 
+def seconds(name: str, given: Any) -> Any:
+    """A duration written as text, such as "2h" or "1h30m", in seconds; anything else as it is."""
+    if not isinstance(given, str):
+        return given
+    parts = _DURATION.findall(given.strip().lower())
+    units = [unit for _, unit in parts]
+    complete = _DURATION.sub("", given.strip().lower()) == ""
+    if not parts or not complete or len(set(units)) < len(units):
+        raise ValueError(
+            f'{name} must be a number of seconds, or text such as "2h", "90min", "45s" or "1h30m", '
+            f"but got {given!r}"
+        )
+    return math.fsum(float(amount) * _UNITS[unit] for amount, unit in parts)
+
+
 def or_none(check: Callable[..., T], name: str, given: Any, *bounds: int) -> T | None:
     """None, or what `check` returns."""
     return None if given is None else check(name, given, *bounds)
@@ -173,8 +192,8 @@ def has_methods(name: str, given: T, methods: Collection[str], example: str) -> 
 
 def goal(given: T) -> T:
     example = "Quality() or Tradeoff(alpha=0.3)"
-    has_methods("goal", given, ("settle", "cost_scale", "utility", "score"), example)
-    for name in ("needs_cost", "open", "reference", "provisional"):
+    has_methods("goal", given, ("settle", "cost_scale", "utility", "aim", "qualifies"), example)
+    for name in ("needs_cost", "open", "reference", "provisional", "by"):
         if not hasattr(given, name):
             raise TypeError(
                 f"goal must be an object such as {example}, but got {given!r}, which has no {name}"
@@ -182,10 +201,80 @@ def goal(given: T) -> T:
     return given
 
 
+def stopping_rules(given: Any) -> tuple[Any, ...]:
+    """One stopping rule or several as a tuple; None means none."""
+    several = isinstance(given, Iterable) and not callable(getattr(given, "reason", None))
+    rules = () if given is None else tuple(given) if several else (given,)
+    for rule in rules:
+        has_methods("stop", rule, ("reason",), "stopping.NoImprovement(20)")
+    return rules
+
+
 def strategy(given: T) -> T:
     methods = ("propose", "recommend", "settle", "suits", "eligible")
     example = "strategies.Bayes() or your own subclass of strategies.Strategy"
     return has_methods("strategy", given, methods, example)
+
+
+# ---- words of other tools, and misspelt ones ----
+
+
+def suggest(given: Any, known: Iterable[str]) -> str:
+    """`" (did you mean 'alpha'?)"` if `given` is close to a known name, or else nothing."""
+    from difflib import get_close_matches
+
+    if not isinstance(given, str):
+        return ""
+    close = get_close_matches(given, list(known), n=1, cutoff=0.65)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def unknown_keyword(
+    function: Callable[..., Any], given: Mapping[str, Any], advice: Mapping[str, str]
+) -> TypeError:
+    """The error for keywords that `function` does not have: with the advice for the first of them,
+    or else with the nearest keyword."""
+    keyword = next(iter(given))
+    text = f"{function.__name__}() has no argument {keyword!r}"
+    if keyword in advice:
+        return TypeError(f"{text}: {advice[keyword]}")
+    parameters = inspect.signature(function).parameters
+    known = [name for name, p in parameters.items() if p.kind is not p.VAR_KEYWORD]
+    return TypeError(f"{text}{suggest(keyword, known)}: it takes {', '.join(known)}")
+
+
+# ---- goals ----
+
+
+def cost_name(name: str, given: Any) -> str:
+    """The name of a cost, such as "memory"."""
+    if not isinstance(given, str) or not given:
+        raise ValueError(f'{name} must be the name of a cost, such as "memory", but got {given!r}')
+    return str.__str__(given)
+
+
+def ordered_pair(name: str, given: Any) -> tuple[float, float]:
+    """Two positive numbers, the smaller one first."""
+    numbers = tuple(given) if isinstance(given, (tuple, list)) else ()
+    if len(numbers) != 2 or not 0.0 < real(numbers[0]) < real(numbers[1]) < math.inf:
+        raise ValueError(f"{name} must be two numbers 0 < low < high, but got {given!r}")
+    return real(numbers[0]), real(numbers[1])
+
+
+def tolerance(name: str, given: Any) -> float | str:
+    """An amount of quality, a percentage such as "1%", or "1se"."""
+    if not isinstance(given, str):
+        return not_negative(name, given)
+    text = given.replace(" ", "")
+    try:
+        percent = float(text[:-1]) if text.endswith("%") else math.nan
+    except ValueError:
+        percent = math.nan
+    if text != "1se" and not 0.0 <= percent < math.inf:
+        raise ValueError(
+            f'{name} must be a number ≥ 0, a share such as "1%", or "1se", but got {given!r}'
+        )
+    return text
 
 
 # ---- studies and their logs ----

@@ -6,6 +6,8 @@
     ├── OutcomeError (ValueError)        a value or cost that no trial can have
     ├── TrialError (RuntimeError)        a trial in the wrong state: reported twice, unknown
     ├── TrialFailed (RuntimeError)       a trial that failed under on_error="raise"
+    ├── AlreadyTested (RuntimeError)     the test set was looked at before
+    ├── BrokenObjective (RuntimeError)   an objective whose first trials all fail in the same way
     ├── NothingFinished (LookupError)    a result is wanted, but no trial has one yet
     ├── WorkerError (RuntimeError)       workers that cannot start, or a cluster that is gone
     ├── DataError (ValueError)           data or a saved model: damaged or of the wrong kind
@@ -25,6 +27,7 @@ import os
 import sys
 import types
 import warnings
+from typing import NoReturn
 
 
 class TradewindError(Exception):
@@ -51,8 +54,20 @@ class TrialFailed(TradewindError, RuntimeError):
     """A trial failed without raising an exception, and `on_error="raise"` ends the search."""
 
 
+class AlreadyTested(TradewindError, RuntimeError):
+    """The test set of a study was looked at before, and a second look was not asked for."""
+
+
+class BrokenObjective(TradewindError, RuntimeError):
+    """An objective whose first trials all fail in the same way, so that the search was stopped."""
+
+
 class NothingFinished(TradewindError, LookupError):
     """A result is wanted, but no trial has finished yet, or none has the cost that is needed."""
+
+
+class NothingQualifies(NothingFinished):
+    """Trials have finished, but none of them meets the condition of the goal."""
 
 
 class WorkerError(TradewindError, RuntimeError):
@@ -81,6 +96,28 @@ class StudyExists(StorageError, ValueError):
 
 class NoSuchStudy(StorageError, LookupError):
     """No study of this name is in the store."""
+
+
+_SUGGEST = 'write "x": tw.{} in the space, and read trial.params["x"] in the objective'
+SUGGESTIONS = {  # what to write instead of these methods of a trial
+    "suggest_float": _SUGGEST.format("Float(0.1, 1.0)"),
+    "suggest_uniform": _SUGGEST.format("Float(0.1, 1.0)"),
+    "suggest_loguniform": _SUGGEST.format("Float(1e-4, 1.0, log=True)"),
+    "suggest_discrete_uniform": _SUGGEST.format("Float(0.1, 1.0, step=0.1)"),
+    "suggest_int": _SUGGEST.format("Int(1, 10)"),
+    "suggest_categorical": _SUGGEST.format('Categorical(["a", "b"])'),
+    "report": "iterate over trial.folds(X, y), and report a score for each fold",
+    "should_prune": "trial.folds(X, y) ends a cross-validation that is clearly behind",
+    "set_user_attr": 'return {"value": score, "f1": f1}: what else you return is kept',
+}
+
+
+def no_attribute(owner: object, name: str, advice: dict[str, str]) -> NoReturn:
+    """Raise the error for an attribute that `owner` does not have, with the advice for it."""
+    text = f"{type(owner).__name__!r} object has no attribute {name!r}"
+    if name in advice:
+        text = f"{text}: {advice[name]}"
+    raise AttributeError(text, name=name, obj=owner)
 
 
 _PACKAGE = os.path.dirname(__file__) + os.sep

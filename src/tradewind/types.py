@@ -7,13 +7,16 @@ computes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tradewind.errors import SUGGESTIONS, no_attribute
 
 Array: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -43,12 +46,16 @@ class Partials:
 
 
 @dataclass(frozen=True)
-class Incumbent:
-    """The best so far: the best score T* under the goal, the best quality, the smallest σ."""
+class CostDriver:
+    """A column whose value may drive the cost: the training size, a parameter on a log scale, or
+    one that the user named. At the coordinates `knots` (k,) the logarithm of its value, relative to
+    a fixed one, is `logs` (k,), and it is linear between them. The cost is expected to grow like
+    value^`power`."""
 
-    score: float
-    quality: float
-    sigma: float
+    column: int
+    knots: Array
+    logs: Array
+    power: float
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,8 @@ class Columns:
 
     `cells[j]` is the number of values of column j (0 for a continuous one). `categorical[j]` says
     that their order means nothing, `conditional[j]` that the parameter may be inactive, and
-    `size[j]` that column j is the training size, whose values are `fractions`.
+    `size[j]` that column j is the training size, whose values are `fractions`. `drivers` are the
+    columns whose logarithm a cost may follow.
     """
 
     cells: NDArray[np.int64]
@@ -65,6 +73,7 @@ class Columns:
     conditional: Mask
     size: Mask
     fractions: tuple[float, ...] = ()
+    drivers: tuple[CostDriver, ...] = ()
 
 
 class State(Enum):
@@ -91,14 +100,23 @@ class Origin(Enum):
 class Outcome:
     """What a finished evaluation reports, in the user's own sign and units.
 
-    A `raced` evaluation was stopped after some of its folds because it was clearly behind. Its
-    value estimates the mean over all folds, and its cost covers only this `share` of them."""
+    - `cost`: the cost of one training. An evaluation over several folds ran this many `trainings`
+      and spent `cost * trainings`.
+    - `raced`: the evaluation was stopped after some of its folds because it was clearly behind.
+      Its value estimates the mean over all folds.
+    - `share`: for raced results of older studies, and for those that a user adds: the part of the
+      folds that `cost` covers.
+    - `costs`: further costs of one training, by name. `attributes`: anything else that the
+      objective returned, as plain data."""
 
     value: float
     cost: float | None = None
     folds: tuple[float, ...] = ()
     raced: bool = False
     share: float = 1.0
+    costs: Mapping[str, float] = field(default_factory=dict, hash=False)
+    attributes: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    trainings: int = 1
 
 
 @dataclass(frozen=True)
@@ -113,13 +131,21 @@ class Rival:
 
 @dataclass(frozen=True)
 class Usage:
-    """What one evaluation took: `wall` seconds, `cpu` seconds including its children, the mean
-    number of trials that ran at the same time (itself included), and its device."""
+    """What one evaluation took, with all its folds.
+
+    - `wall`: seconds. `cpu`: CPU seconds, including those of ended children.
+    - `concurrency`: the mean number of trials that ran at the same time (itself included).
+    - `device`: where it ran.
+    - `memory`: the most memory that its process occupied meanwhile, in bytes; None if unknown.
+    - `clock`: how the cost was measured: "wall", "cpu", "gpu" or "memory", or "reported" if the
+      objective returned it."""
 
     wall: float
     cpu: float | None = None
     concurrency: float = 1.0
     device: str = "cpu"
+    memory: float | None = None
+    clock: str = "wall"
 
 
 @dataclass(frozen=True)
@@ -155,9 +181,10 @@ class Trial:
     """One evaluation of one configuration, as the log knows it.
 
     - `params`: all active parameters. `size_name` names the training size among them, if any.
-    - `value`, `cost`: the user's own numbers. Only a finished trial has a value. A failed or
-      abandoned trial may have a cost.
-    - `folds`, `raced`, `share`: see `Outcome`.
+    - `value`, `cost`: the user's own numbers. Only a finished trial has a value. The cost of a
+      finished trial is that of one training; that of a failed or abandoned one is all it spent.
+    - `cost_name`: which cost of the trial `cost` is, such as "wall" or "money".
+    - `folds`, `raced`, `share`, `costs`, `attributes`, `trainings`: see `Outcome`.
     - `error`: the traceback of a failed trial, or why a trial was abandoned. A failed trial counts
       as a bad result only if it is `penalized`.
     - `retries`: how often the trial was requeued for another attempt (preemption does not count);
@@ -166,10 +193,11 @@ class Trial:
     - `seed`: the trial's own seed. `data_seed`: the same for all trials of a study; it decides
       subsets and folds.
     - `rival`: the trial to beat; it is set only while the trial runs.
+    - `per_training`: false in studies of version 0.1, where a measured cost is that of all folds.
     """
 
     number: int
-    params: Mapping[str, Value]
+    params: Mapping[str, Any]
     state: State
     origin: Origin
     seed: int
@@ -191,6 +219,11 @@ class Trial:
     data_seed: int = 0
     size_name: str | None = None
     rival: Rival | None = field(default=None, compare=False)
+    costs: Mapping[str, float] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    trainings: int = 1
+    cost_name: str = "wall"
+    per_training: bool = True
 
     @property
     def finished(self) -> bool:
@@ -201,8 +234,36 @@ class Trial:
         """The parameters without the training size: what to make a model with."""
         return {name: value for name, value in self.params.items() if name != self.size_name}
 
+    def cost_of(self, name: str) -> float | None:
+        """A cost of one training by its name: the cost of the study, a cost that the objective
+        reported, or "wall", "cpu" or "memory". None if it is unknown."""
+        if name == self.cost_name:
+            return self.cost
+        if name in self.costs:
+            return self.costs[name]
+        if self.usage is None:
+            return None
+        if name == self.usage.clock:
+            return self.cost
+        if name == "memory":
+            return self.usage.memory
+        seconds = {"wall": self.usage.wall, "cpu": self.usage.cpu}.get(name)
+        return None if seconds is None else seconds / self.trainings
+
     def __repr__(self) -> str:
         shown = {"value": self.value, "cost": self.cost, "error": self.error}
         more = "".join(f", {name}={it!r}" for name, it in shown.items() if it is not None)
         size = f", train_size={self.train_size:g}" * (self.size_name is None)
         return f"Trial({self.number}, {self.state.value}, {dict(self.params)}{size}{more})"
+
+    if not TYPE_CHECKING:  # mypy would take every name for an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            no_attribute(self, name, SUGGESTIONS)
+
+
+@dataclass(frozen=True, repr=False)
+class FinishedTrial(Trial):
+    """A trial that has a value."""
+
+    value: float = math.nan

@@ -98,7 +98,10 @@ def test_the_cost_is_the_whole_call_or_the_time_inside_a_timer(
                     now[0] += 2.0
             fold.report(0.5)
 
-    assert [finished(objective, trial(n)).cost for n in (0, 1)] == [5.0, 10.0]
+    done = [finished(objective, trial(n)) for n in (0, 1)]
+    assert [(d.cost, d.trainings) for d in done] == [(1.0, 5), (2.0, 5)]  # of one training
+    old = [finished(objective, trial(n, per_training=False)) for n in (0, 1)]
+    assert [(d.cost, d.trainings) for d in old] == [(5.0, 1), (10.0, 1)]  # of all folds
 
 
 @pytest.mark.parametrize(
@@ -114,7 +117,8 @@ def test_what_is_returned_beside_comes_first(answer: Any, value: float, cost: fl
         reporting(0.5, 0.6, 0.7, 0.8, 0.9)(run)
         return answer
 
-    assert finished(objective) == Outcome(pytest.approx(value), cost, (0.5, 0.6, 0.7, 0.8, 0.9))
+    expected = Outcome(pytest.approx(value), cost, (0.5, 0.6, 0.7, 0.8, 0.9), trainings=5)
+    assert finished(objective) == expected
 
 
 def test_a_returned_number_is_the_value() -> None:
@@ -434,18 +438,19 @@ def test_a_rounded_mean_of_a_raced_trial_is_moved_as_the_mean_is() -> None:
     assert done.value == pytest.approx(exact.value, abs=0.01)
 
 
-def test_what_a_raced_trial_measures_is_a_part_of_its_cost_and_what_it_returns_is_all() -> None:
-    measured = finished(reporting(*WORSE), trial(rival=BEST))
+def test_in_an_older_study_a_raced_trial_measures_a_part_of_its_cost() -> None:
+    measured = finished(reporting(*WORSE), trial(rival=BEST, per_training=False))
     assert measured.share == len(measured.folds) / len(BEST.folds)
 
     def objective(run: Run) -> dict[str, float]:
         reporting(*WORSE)(run)
         return {"cost": 3.0}
 
-    assert finished(objective, trial(rival=BEST)).share == 1.0
+    returned = finished(objective, trial(rival=BEST, per_training=False))
+    assert (returned.cost, returned.share, returned.trainings) == (3.0, 1.0, 1)
 
 
-def test_a_raced_trial_costs_what_was_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_raced_trial_costs_one_training(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
 
@@ -455,7 +460,8 @@ def test_a_raced_trial_costs_what_was_spent(monkeypatch: pytest.MonkeyPatch) -> 
             fold.report(WORSE[fold.number])
 
     done = finished(objective, trial(rival=BEST))
-    assert done.cost == len(done.folds) < 5
+    assert (done.cost, done.trainings, done.share) == (1.0, len(done.folds), 1.0)
+    assert done.trainings < 5
 
 
 def test_where_a_loss_is_minimized_the_larger_is_behind() -> None:

@@ -336,3 +336,28 @@ def test_there_is_no_deadline_for_cost_without_a_limit_and_a_rate(made: Budget) 
 
 def test_there_is_no_deadline_for_cost_if_nothing_runs() -> None:
     assert budget(*timed([1.0] * 3, 1.0), max_cost=9.0, now=5.0).next_deadline([]) is None
+
+
+# ---- trainings ----
+
+
+@given(st.lists(st.tuples(seconds, st.integers(1, 10)), min_size=3), rates)
+def test_what_was_spent_counts_every_training(
+    trainings: list[tuple[float, int]], rate: float
+) -> None:
+    made = budget(max_cost=1e12)
+    for wall, n in trainings:
+        made.spend(Outcome(1.0, wall * rate, trainings=n), Usage(wall * n))
+    spent = math.fsum(wall * rate * n for wall, n in trainings)
+    assert made.spent == pytest.approx(spent)
+    assert made.prices.rate == pytest.approx(rate)
+    most = max(n for _, n in trainings)
+    assert made.prices.expected(trial(expected=2.0)) == 2.0 * most
+
+
+def test_peak_memory_has_no_rate() -> None:
+    made = budget(timeout=10.0)
+    for _ in range(5):
+        made.spend(Outcome(1.0, 2e9), Usage(1.0, clock="memory"))
+    assert made.prices.rate is None
+    assert made.affordable([]) is None

@@ -9,6 +9,7 @@ import pytest
 import tradewind as tw
 from tests.engine.scripted import at, since
 from tests.studies import drive, study_of
+from tradewind.engine import plan
 from tradewind.errors import StorageError
 from tradewind.log.events import Configured
 from tradewind.log.memory import MemoryLog
@@ -41,7 +42,7 @@ def test_only_what_changed_is_written() -> None:
     session.configure(goal=TRADEOFF, strategy=RandomSearch())
     session.configure(goal=TRADEOFF, strategy=Own())
     assert since(log) == [
-        Configured(goal={"type": "Tradeoff", "alpha": 0.3, "reference": None}),
+        Configured(goal=plan.encode(TRADEOFF)),
         Configured(strategy={"given": f"{__name__}.Own"}),
     ]
 

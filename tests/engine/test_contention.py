@@ -10,6 +10,7 @@ from tests.engine.scripted import ENDS, Afterwards, Interrupted, Scripted, alway
 from tests.studies import Busy, Clock, created, drive
 from tradewind.engine import contention
 from tradewind.engine.contention import CLAIM, MAX_LOSSES
+from tradewind.engine.leases import renew_lease
 from tradewind.engine.session import Session
 from tradewind.errors import TrialError
 from tradewind.log.events import (
@@ -129,7 +130,7 @@ def test_a_lease_can_be_renewed() -> None:
     session.ask(lease=60.0)
     for _ in range(3):
         clock.now += 50.0
-        session.renew(0, 60.0)
+        renew_lease(session, 0, 60.0)
     clock.now += 50.0
     assert drive(log).ask().number == 1
     clock.now += 11.0

@@ -152,7 +152,8 @@ def test_no_trial_starts_once_the_cost_is_spent() -> None:
 
 def test_failed_trials_use_up_a_cost_limit_even_if_nobody_knows_their_cost() -> None:
     session = drive()
-    loop(session, ScriptedWorkers(1, lambda t: Failure("boom", 2.0)), max_cost=5.0)
+    answer = lambda t: Failure("boom" * t.number, 2.0)  # noqa: E731
+    loop(session, ScriptedWorkers(1, answer), max_cost=5.0)
     assert [t.state for t in session.trials()] == [State.FAILED] * 10
     assert {t.cost for t in session.trials()} == {None}  # seconds are not a cost
 

@@ -168,7 +168,14 @@ def test_every_public_part_of_a_strategy_is_in_the_table() -> None:
         if isinstance(kind, type) and not getattr(kind, "_is_protocol", False)
     }
     assert public == made
-    assert public | {tw.Quality, tw.Tradeoff} == set(plan._TYPES.values())
+    goals = {tw.Quality, tw.Tradeoff, tw.Frontier, tw.BestUnder, tw.CheapestWithin, tw.Knee}
+    assert public | goals == set(plan._TYPES.values())
+
+
+def test_a_trade_off_that_version_0_1_wrote_stays_capped() -> None:
+    old = {"type": "Tradeoff", "alpha": 0.3, "reference": 2.0}
+    assert plan.decode(old) == tw.Tradeoff(0.3, 2.0, capped=True)
+    assert plan.decode(plan.encode(tw.Tradeoff(0.3, 2.0))) == tw.Tradeoff(0.3, 2.0)
 
 
 def test_all_that_matters_to_a_part_is_written() -> None:

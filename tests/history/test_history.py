@@ -27,8 +27,8 @@ TOLERANCE = 1e-4  # of a coordinate's range
 
 STUDIES: dict[str, tuple[tw.Space, Any, type]] = {
     "quality": (PLAIN, tw.Quality(), Bayes),
-    "trade-off": (SIZED, tw.Tradeoff(0.3, 4.0), Bayes),
-    "reference": (PLAIN, tw.Tradeoff(0.3, 2.0), Bayes),
+    "trade-off": (SIZED, tw.Tradeoff(0.3, 4.0, capped=True), Bayes),
+    "reference": (PLAIN, tw.Tradeoff(0.3, 2.0, capped=True), Bayes),
     "staged": (PLAIN, tw.Quality(), Staged),
     "sizes": (SIZED, tw.Quality(), MultiFidelity),
     "random": (PLAIN, tw.Quality(), RandomSearch),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from tradewind.types import Outcome, Usage
 
 KNOWN = [event for event in (FIRST, *LATER) if not isinstance(event, Unknown)]
 FIELDS = {field for event in KNOWN for field in vars(event)} | {"format", "event"}
-NESTED = {"value", "cost", "folds", "raced", "share", "wall", "cpu", "concurrency", "device"}
+NESTED = {field.name for kind in (Outcome, Usage) for field in fields(kind)}
 
 FINISHED = {
     "format": 1,

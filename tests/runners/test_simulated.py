@@ -75,6 +75,17 @@ def test_a_trial_beyond_the_free_workers_waits_for_one() -> None:
     assert workers.free == 1
 
 
+def test_a_trial_takes_the_time_of_all_its_trainings() -> None:
+    workers = opened(1, lambda run: {"folds": [1.0, 2.0, 3.0], "cost": 60.0})
+    workers.submit(trial(0))
+    (done,) = workers.wait()
+    assert (workers.now(), done.result) == (180.0, Outcome(2.0, 60.0, (1.0, 2.0, 3.0), trainings=3))
+    workers = opened(1, lambda run: {"folds": [1.0, 2.0, 3.0]}, duration=lambda trial: 180.0)
+    workers.submit(trial(0))
+    (done,) = workers.wait()
+    assert (workers.now(), done.result.cost, done.usage.clock) == (180.0, 60.0, "wall")
+
+
 def test_the_objective_is_called_when_its_trial_starts() -> None:
     called = []
 
@@ -107,8 +118,8 @@ def test_usage_is_virtual_and_concurrency_is_a_mean_over_time() -> None:
     workers.submit(trial(1))  # alone for its first half
     workers.wait(1800.0)
     workers.submit(trial(2))  # shares its first quarter
-    assert [d.usage for d in workers.wait()] == [Usage(3600.0, concurrency=1.5)]
-    assert [d.usage for d in workers.wait()] == [Usage(7200.0, concurrency=1.25)]
+    assert [d.usage for d in workers.wait()] == [Usage(3600.0, concurrency=1.5, clock="reported")]
+    assert [d.usage for d in workers.wait()] == [Usage(7200.0, concurrency=1.25, clock="reported")]
 
 
 def test_utilization_is_the_share_of_the_workers_time_in_trials() -> None:
@@ -157,7 +168,7 @@ def test_a_scripted_failure_happens_at_its_moment(script: Any, ends: float, resu
     workers.submit(trial(2))
     (done,) = workers.wait()
     assert (workers.now(), done.result) == (ends, result)
-    assert done.usage == Usage(ends)
+    assert done.usage == Usage(ends, clock="reported" if isinstance(result, Outcome) else "wall")
 
 
 def test_a_script_can_tell_a_trial_that_is_tried_again() -> None:

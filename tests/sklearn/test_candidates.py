@@ -327,3 +327,54 @@ def test_what_was_given_up_is_never_chosen() -> None:
     assert raced[cheapest]
     fitted.select(tw.Tradeoff(100.0, reference=100.0))
     assert not raced[fitted.best_index_]
+
+
+@pytest.mark.parametrize(("limit", "power"), [({}, 0.0), ({"timeout": "1h"}, 1.0)])
+def test_a_search_is_frugal_only_if_time_or_cost_limits_it(
+    limit: dict[str, Any], power: float
+) -> None:
+    options: dict[str, Any] = {"train_sizes": [0.25, 1.0], "n_iter": 8, **limit}
+    fitted = search(Learner(), {"quality": stats.uniform(0, 1)}, **options).fit(X, y)
+    strategy = fitted.study_.strategy
+    assert isinstance(strategy, MultiFidelity)
+    assert strategy.cost_power == power
+    if not limit:  # n_iter counts a small candidate like a large one
+        assert set(fitted.cv_results_["train_size"][5:]) == {1.0}
+
+
+# ---- every goal, and what a cost is ----
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(
+    "goal",
+    [
+        tw.Quality(),
+        tw.Tradeoff(0.3),
+        tw.BestUnder(5.0),
+        tw.CheapestWithin("1se"),
+        tw.CheapestWithin(0.2),
+        tw.Knee(),
+        tw.Frontier(),
+    ],
+    ids=lambda goal: goal.describe(),
+)
+def test_a_search_selects_what_its_study_selects(goal: Any) -> None:
+    class Uneven(Priced):
+        def score(self, X: Any, y: Any = None) -> float:
+            return float(self.quality * (1.0 + X.mean() / 1000))  # differs between folds
+
+    fitted = search(Uneven(), {"quality": stats.uniform(0, 1)}, n_iter=8).fit(X, y)
+    best = fitted.study_.best_for(goal)
+    fitted.select(goal)
+    assert fitted._index[best.number] == fitted.best_index_
+    assert fitted.best_estimator_.quality == fitted.best_params_["quality"]
+
+
+@pytest.mark.usefixtures("clock")
+def test_the_cost_of_a_candidate_is_that_of_one_training() -> None:
+    fitted = search(Priced(), {"quality": [0.1, 0.5, 0.9]}, n_iter=3, cv=4).fit(X, y)
+    for trial, mean in zip(fitted.study_.trials, fitted.cv_results_["mean_fit_time"], strict=True):
+        assert trial.cost == mean
+        assert trial.trainings == 4
+    assert [c.cost for c in fitted.frontier_] == [t.cost for t in fitted.study_.frontier()]

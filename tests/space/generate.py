@@ -88,6 +88,18 @@ def ints(draw: st.DrawFn, when: Any = None) -> Int:
     return Int(low, low + span, when=when)
 
 
+@st.composite
+def grids(draw: st.DrawFn, when: Any = None) -> Float | Int:
+    """A `Float` or an `Int` with a step."""
+    n = draw(st.one_of(st.integers(1, 9), st.integers(1, 10**6)))
+    if draw(st.booleans()):
+        low, step = draw(st.integers(-(10**9), 10**9)), draw(st.integers(1, 1000))
+        return Int(low, low + n * step, step=step, when=when)
+    size = draw(st.sampled_from([0.1, 0.25, 1 / 3, 1.0, 7.0, 1e-3, 1e5]))
+    begin = draw(st.sampled_from([0.0, 0.1, -1.0, 1e3])) * size
+    return Float(begin, begin + n * size, step=size, when=when)
+
+
 def resolution(p: Float) -> float:
     """How far a coordinate may be from that of its decoded value: 12 digits, where there are."""
     if p.log:
@@ -111,7 +123,7 @@ def train_sizes() -> st.SearchStrategy[TrainSize]:
     )
 
 
-KINDS = (floats, ints, choices(Categorical), choices(Ordinal), bools)
+KINDS = (floats, ints, grids, choices(Categorical), choices(Ordinal), bools)
 
 
 def parameters(when: Any = None) -> st.SearchStrategy[Any]:
@@ -122,10 +134,10 @@ def parameters(when: Any = None) -> st.SearchStrategy[Any]:
 @st.composite
 def conditions_on(draw: st.DrawFn, parameter: Parameter) -> Condition:
     """A condition that some value of the parameter meets."""
-    if isinstance(parameter, Float):
+    if isinstance(parameter, Float) and parameter.step is None:
         return at_least(draw(st.floats(parameter.low, parameter.high)))
-    if isinstance(parameter, Int):
-        inside = st.integers(parameter.low, parameter.high)
+    if isinstance(parameter, (Float, Int)):
+        inside = st.floats(0, 1).map(parameter.from_unit)
         if draw(st.booleans()):
             return at_least(draw(inside))
         return OneOf(tuple(draw(st.lists(inside, min_size=1, max_size=3))))

@@ -143,6 +143,8 @@ def test_a_file_that_is_no_json_is_refused(tmp_path: Path, content: bytes) -> No
             hyper("p", "categorical", choices=["a", "b"], probabilities=[0.5, 0.5]),
             Categorical(["a", "b"]),
         ),
+        (hyper("p", "uniform_float", lower=0, upper=1, q=0.1), Float(0, 1, step=0.1)),
+        (hyper("p", "uniform_int", lower=0, upper=8, q=2), Int(0, 8, step=2)),
     ],
 )
 def test_hyperparameters_become_parameters(item: Any, parameter: Any) -> None:
@@ -302,10 +304,13 @@ def test_a_forbidden_clause_without_a_counterpart_is_refused(given: Any, message
             hyper("p", "beta_int", alpha=1, beta=2),
             "'p': types uniform_float, .* but got 'beta_int'",
         ),
-        (hyper("p", "uniform_float", lower=0, upper=1, q=0.1), "'p': a quantized range .* q=0.1"),
+        (
+            hyper("p", "uniform_float", lower=0.1, upper=1, q=0.1, log=True),
+            "'p': Float: a log scale has no step",
+        ),
         (
             hyper("p", "uniform_int", lower=0, upper=9, q=2),
-            "'p': a quantized range .* but got q=2",
+            "'p': Int: high must be low plus a whole number of steps",
         ),
         (
             hyper("p", "categorical", choices=["a", "b"], weights=[1, 2]),

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import tradewind.space
 from tests.space.generate import floats, ints, parameters, property_test, resolution, train_sizes
 from tradewind.errors import ConfigError, SpaceError
-from tradewind.space import Bool, Categorical, Float, Int, Ordinal, TrainSize, at_least
+from tradewind.space import Bool, Categorical, Float, Int, Ordinal, Space, TrainSize, at_least
 
 unit = st.floats(0, 1)
 
@@ -347,10 +348,83 @@ def test_a_copy_of_a_parameter_may_change_one_thing() -> None:
     assert replace(p, when=None) == Int(1, 9, log=True)
 
 
-def test_a_parameter_shows_how_it_was_made() -> None:
-    names = {"Float": Float, "Categorical": Categorical}
-    for p in (Float(1, 2, log=True), Categorical(["a", None])):
-        assert eval(repr(p), names) == p
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Float(1.0, 2.0, log=True)",
+        "Float(0.0, 1.0, step=0.1)",
+        "Int(8, 64, step=8, when={'a': 1})",
+        "Int(1, 9, when={'a': ['x', None], 'n': at_least(2)})",
+        "Categorical(['a', None])",
+        "Ordinal([1, 2], when={'a': True})",
+        "Bool()",
+        "TrainSize([0.5, 1.0])",
+    ],
+)
+def test_a_parameter_is_shown_as_it_was_written(written: str) -> None:
+    parameter = eval(written, vars(tradewind.space))
+    assert repr(parameter) == written
+
+
+# ---- steps ----
+
+
+def test_a_step_makes_a_grid_of_short_numbers() -> None:
+    p = Float(0, 1, step=0.1)
+    assert [p.from_unit((i + 0.5) / 11) for i in range(11)] == [
+        *(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    ]
+    assert p.check(0.1 + 0.2) == 0.3  # a sum that is not quite 0.3
+    assert Int(8, 32, step=8).cells == 4
+    assert {Int(8, 32, step=8).from_unit(u) for u in np.linspace(0, 1, 99)} == {8, 16, 24, 32}
+    assert Int(1, 5, step=1) == Int(1, 5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Float(0, 1, step=0.3), "but got low=0.0, .*step=0.3; write high=0.9 or 1.2"),
+        (lambda: Int(1, 100, step=10), "write high=91 or 101"),
+        (lambda: Float(0, 1, step=5), "write high=5"),
+        (lambda: Float(0.1, 1, log=True, step=0.1), "a log scale has no step"),
+        (lambda: Int(1, 9, log=True, step=2), "a log scale has no step"),
+        (lambda: Float(0, 1, step=0), "step must be a number > 0, but got 0"),
+        (lambda: Int(1, 9, step=-1), "step must be a number > 0, but got -1"),
+        (lambda: Int(1, 2, step=0.5), "step must be a whole number, but got 0.5"),
+        (lambda: Int(1, 9, step=None), "step must be a number > 0, but got None"),
+        (lambda: Float(1e9, 2e9, step=0.01), "step must be at least 1e-10 of the larger bound"),
+        (lambda: Categorical("a", "b"), r"write Categorical\(\['a', 'b'\]\)"),
+        (lambda: TrainSize(0.5, 1.0), r"write TrainSize\(\[0.5, 1.0\]\)"),
+    ],
+)
+def test_a_step_or_a_list_that_cannot_be_meant_is_refused(make: Any, message: str) -> None:
+    with pytest.raises(SpaceError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("p", "value", "message"),
+    [
+        (
+            Float(0, 1, step=0.25),
+            0.3,
+            "0.0 plus a whole number of steps .*nearest is 0.25",
+        ),
+        (Int(8, 32, step=8), 12, "8 plus a whole number of steps of 8, but got 12"),
+    ],
+)
+def test_a_value_between_two_steps_is_refused(p: Any, value: float, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        p.check(value)
+
+
+def test_conditions_know_the_steps() -> None:
+    rate = Float(0, 1, step=0.1)
+    space = Space({"rate": rate, "a": Bool(when={"rate": [0.1, 0.1 + 0.2]})})
+    assert space.validate({"rate": 0.3, "a": True})
+    assert space.validate({"rate": 0.4})
+    above = Space({"n": Int(0, 30, step=10), "a": Bool(when={"n": at_least(11)})})
+    assert [len(config) for config in above.decode(above.grid())] == [1, 1, 2, 2, 2, 2]
 
 
 def test_a_parameter_cannot_be_changed() -> None:

@@ -252,7 +252,7 @@ def test_an_impossible_outcome_is_refused_and_the_trial_goes_on(
 def test_under_a_trade_off_a_cost_must_be_told() -> None:
     study = create(goal=tw.Tradeoff(alpha=0.3))
     trial = study.ask()
-    with pytest.raises(OutcomeError, match=r"Tradeoff\(alpha=0.3.*\) needs a cost"):
+    with pytest.raises(OutcomeError, match=r"Tradeoff\(.*0.3.*\) needs a cost"):
         study.tell(trial, value=1.0)
     with pytest.raises(OutcomeError, match="needs a cost"):
         study.add({"x": 0.5, "k": 1}, value=1.0)

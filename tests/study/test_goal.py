@@ -87,7 +87,7 @@ def test_whether_a_reference_is_provisional_is_not_stored(tmp_path: Any) -> None
 def test_nobody_is_warned_of_a_cost_above_a_provisional_reference(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    study = quick(goal=tw.Tradeoff(alpha=0.3))
+    study = quick(goal=tw.Tradeoff(alpha=0.3, capped=True))
     open_trial = study.ask()
     study.optimize(lambda trial: {"value": 0.5, "cost": float(trial.number)}, n_trials=6)
     assert caplog.records == []
@@ -143,7 +143,7 @@ def test_a_study_without_costs_shows_its_goal_and_says_what_it_lacks(
     assert study.goal == goal
     assert study.to_frame()["score"].isna().all()
     for ask in (lambda: study.best, study.recommend):
-        with pytest.raises(NothingFinished, match="needs costs, but no finished trial has one"):
+        with pytest.raises(NothingFinished, match="needs costs, but no finished trial has a cost"):
             ask()
 
 

@@ -42,7 +42,7 @@ def test_a_limit_of_zero_starts_nothing(limit: str) -> None:
 @pytest.mark.parametrize("limit", ["n_trials", "timeout", "max_cost"])
 @pytest.mark.parametrize("given", [-1, math.nan, True, "3", np.int64(-1), 1j, [3]])
 def test_a_limit_that_is_no_number_from_zero_upwards_is_refused(limit: str, given: Any) -> None:
-    rule = "a whole number ≥ 0" if limit == "n_trials" else "a number ≥ 0"
+    rule = "a whole number ≥ 0" if limit == "n_trials" else "a number (≥ 0|of seconds, or text.*)"
     with pytest.raises(ValueError, match=f"{limit} must be {rule}, but got"):
         create().optimize(score, **{limit: given})
 
@@ -52,7 +52,7 @@ def test_an_infinite_limit_is_none(limit: str) -> None:
     study = create()
     study.optimize(score, n_trials=2, **{limit: math.inf})
     assert len(study.trials) == 2
-    with pytest.raises(ValueError, match="give n_trials, timeout or max_cost"):
+    with pytest.raises(ValueError, match="give n_trials, timeout, max_cost or stop"):
         study.optimize(score, **{limit: math.inf})
 
 
@@ -97,7 +97,7 @@ def test_a_number_of_trials_is_whole(n_trials: float) -> None:
 
 
 def test_a_search_needs_an_end() -> None:
-    with pytest.raises(ValueError, match="give n_trials, timeout or max_cost"):
+    with pytest.raises(ValueError, match="give n_trials, timeout, max_cost or stop"):
         create().optimize(score)
 
 
@@ -290,7 +290,7 @@ def test_only_the_given_kind_is_caught() -> None:
 
 def test_when_all_trials_fail_the_last_traceback_is_shown() -> None:
     study = quick()
-    study.optimize(lambda trial: [][trial.number], n_trials=6)
+    study.optimize(lambda trial: [][trial.number], n_trials=6, give_up_after=None)
     for ask in (lambda: study.best, study.frontier, study.recommend):
         with pytest.raises(NothingFinished, match="no trial of this study has finished") as error:
             ask()

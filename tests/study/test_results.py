@@ -157,6 +157,7 @@ def test_the_frame_of_a_new_study_has_its_columns() -> None:
         "score",
         "seed",
         "train_size",
+        "trainings",
         "raced",
         "origin",
         "retries",
@@ -165,6 +166,8 @@ def test_the_frame_of_a_new_study_has_its_columns() -> None:
         "ended",
         "wall",
         "cpu",
+        "memory",
+        "clock",
         "concurrency",
         "device",
         "error",
@@ -173,8 +176,10 @@ def test_the_frame_of_a_new_study_has_its_columns() -> None:
         "params_train_size",
     ]
     assert len(frame) == 0
-    for name in ("value", "cost", "score", "train_size", "started", "ended", "wall", "cpu"):
+    for name in ("value", "cost", "score", "train_size", "wall", "cpu", "memory"):
         assert frame[name].dtype == float
+    for name in ("started", "ended"):
+        assert isinstance(frame[name].dtype, pd.DatetimeTZDtype)
     for name in ("number", "retries"):
         assert frame[name].dtype == int
 

@@ -334,9 +334,10 @@ def test_where_little_data_always_fails_the_search_goes_on_with_more() -> None:
             raise ValueError("each fold needs a row of every class")
         return objective(run)
 
+    options: dict[str, Any] = {"n_trials": 16, "give_up_after": None}
     for on_error, until in (("penalize", 6), ("ignore", 12)):
         study = create()
-        study.optimize(too_few_rows, n_trials=16, on_error=on_error)  # type: ignore[arg-type]
+        study.optimize(too_few_rows, on_error=on_error, **options)
         assert sizes(study) == [0.3] * until + [1.0] * (16 - until)
         assert study.best.train_size == 1.0
 

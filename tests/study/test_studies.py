@@ -58,7 +58,8 @@ def test_a_new_study_begins_with_all_that_it_is(store: Any) -> None:
     (event,) = events_of(study)
     assert isinstance(event, Created)
     assert tw.Space.from_dict(event.space) == SPACE
-    assert event.goal == {"type": "Tradeoff", "alpha": 0.3, "reference": None}
+    goal = {"type": "Tradeoff", "alpha": 0.3, "reference": None, "capped": False, "by": None}
+    assert event.goal == goal
     assert event.strategy == {"type": "RandomSearch"}
     assert (event.maximize, event.seed) == (False, 5)
 

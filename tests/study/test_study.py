@@ -198,7 +198,8 @@ def test_a_failed_trial_is_reported_in_one_line(caplog: pytest.LogCaptureFixture
     study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
     study.optimize(lambda trial: 1 / 0, n_trials=1)
     assert [r.message for r in caplog.records] == [
-        "trial 0 failed: ZeroDivisionError: division by zero"
+        "trial 0 failed: ZeroDivisionError: division by zero",
+        "1 of 1 trials failed: 1 × ZeroDivisionError: division by zero",
     ]
 
 

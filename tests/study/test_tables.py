@@ -188,10 +188,47 @@ def test_a_table_is_read_by_pandas_as_the_frame_of_the_study(tmp_path: Path) -> 
     study = eventful()
     study.export(tmp_path / "study.csv")
     read = pd.read_csv(tmp_path / "study.csv")
-    frame = study.to_frame().drop(columns="score")
+    frame = study.to_frame()
     assert list(read) == list(frame)
-    for name in ("number", "value", "cost", "wall", "params_x", "params_k", "started"):
+    for name in ("started", "ended"):
+        read[name] = pd.to_datetime(read[name])
+    for name in ("number", "value", "cost", "score", "wall", "params_x", "started", "ended"):
         pd.testing.assert_series_equal(read[name], frame[name], check_dtype=False, check_exact=True)
+    assert [t.started for t in study.trials] == [
+        pytest.approx(at.timestamp()) if at == at else None for at in frame["started"]
+    ]
+
+
+def test_a_table_has_folds_named_costs_and_attributes(tmp_path: Path) -> None:
+    study = create()
+    folds, costs = [0.25, 0.5], {"money": 3.0}
+    attributes = {"f1": 0.5, "curve": [1, 2], "note": "good, or so"}
+    study.add({"x": 0.5, "k": 3}, folds=folds, cost=2.0, costs=costs, attributes=attributes)
+    study.add({"x": 0.5, "k": 3}, 1.0)
+    frame = study.to_frame()
+    assert frame["fold_0"].tolist()[0] == 0.25
+    assert frame["cost_money"].isna().tolist() == [False, True]
+    assert frame["attr_curve"].tolist() == [[1, 2], None]
+    study.export(tmp_path / "study.csv")
+    with open(tmp_path / "study.csv", newline="", encoding="utf-8") as file:
+        first, second = csv.DictReader(file)
+    names = ("score", "fold_0", "fold_1", "cost_money", "attr_f1", "attr_curve", "attr_note")
+    assert [first[name] for name in names] == [
+        "0.375",
+        "0.25",
+        "0.5",
+        "3.0",
+        "0.5",
+        "[1,2]",
+        "good, or so",
+    ]
+    assert [second[name] for name in names] == ["1.0", *[""] * 6]
+
+
+def test_a_time_beyond_the_calendar_is_empty(tmp_path: Path) -> None:
+    lines = lines_of(told((1.0, 1.0)), tmp_path)
+    back, _ = imported(at(-1, at=1e300)(lines), tmp_path)
+    assert back.to_frame()["ended"].isna().tolist() == [True]
 
 
 def test_a_table_of_a_new_study_has_its_columns(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
-"""How noisy a mean over folds is. The optimizer's history passes it on to the surrogate."""
+"""How noisy results are, from the folds of a trial or from repeats of a configuration.
+
+The noise of folds is in the history, from which a surrogate learns of it. Both kinds decide which
+trial is believed to be the best."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -31,3 +34,20 @@ def fold_noise(folds: Sequence[tuple[float, ...]]) -> Array:
         error = np.sqrt(correction * F.var(axis=1, ddof=1) / k) * largest
         noise[alike] = np.square(np.minimum(error, 1e150))
     return noise
+
+
+def repeat_noise(values: Array, groups: Sequence[Hashable]) -> float:
+    """The variance of one result, from results of the same configuration; 0 if none was repeated.
+
+    `groups` says which configuration each value belongs to. All configurations are taken to vary
+    alike: a variance from two or three runs of one configuration says little."""
+    members: dict[Hashable, list[int]] = {}
+    for i, group in enumerate(groups):
+        members.setdefault(group, []).append(i)
+    repeated = [values[rows] for rows in members.values() if len(rows) > 1]
+    if not repeated:
+        return 0.0
+    largest = max(float(np.abs(sample).max()) for sample in repeated) or 1.0
+    squares = sum(float(np.square(s / largest - (s / largest).mean()).sum()) for s in repeated)
+    error = np.sqrt(squares / sum(len(s) - 1 for s in repeated)) * largest
+    return float(np.square(min(error, 1e150)))

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from tradewind.engine.limits import Prices
 from tradewind.engine.session import Session
 from tradewind.engine.signals import Terminated
-from tradewind.errors import TrialFailed
+from tradewind.errors import BrokenObjective, TrialFailed
 from tradewind.runners.runner import Done, Failure, Lost, Stopped, cause
 from tradewind.types import Outcome, State, Trial
 
 _logger = logging.getLogger("tradewind")
 
+_SHOWN = 5  # kinds of failures in a summary
+
 
 @dataclass(frozen=True)
 class Policy:
-    """What to do about failures, and for how long a trial is leased."""
+    """What to do about failures, and for how long a trial is leased. After `give_up_after` failures
+    of the same kind, and none of its trials finished, a study has a broken objective."""
 
     catch: tuple[type[BaseException], ...] = (Exception,)
     on_error: Literal["penalize", "ignore", "raise"] = "penalize"
     max_retries: int = 0
     lease: float = 30.0
+    give_up_after: int | None = 5
 
     def catches(self, failure: Failure) -> bool:
         """Whether the search goes on after this failure."""
@@ -79,9 +84,47 @@ def is_recorded(trial: Trial, done: Done) -> bool:
     """Whether the log has exactly this result."""
     match done.result:
         case Outcome() as outcome:
-            known = Outcome(trial.value or 0.0, trial.cost, trial.folds, trial.raced, trial.share)
-            return trial.finished and known == outcome and trial.usage == done.usage
+            same = all(getattr(trial, name) == value for name, value in vars(outcome).items())
+            return trial.finished and same and trial.usage == done.usage
         case Failure(error):
             return trial.error == error and trial.usage == done.usage
         case Lost(reason) | Stopped(reason):
             return trial.error is not None and reason in trial.error
+
+
+class FailureTally:
+    """The failures of one search, grouped by their cause."""
+
+    def __init__(self) -> None:
+        self._works = False  # whether any trial of the study has finished
+        self._errors: dict[str, list[str]] = {}  # by cause, without the numbers in it
+
+    def add(self, error: str) -> None:
+        """Count a trial that failed with this error."""
+        self._errors.setdefault(re.sub(r"\d+", "#", cause(error)), []).append(error)
+
+    def check(self, session: Session, most: int | None) -> None:
+        """Raise `BrokenObjective` if no trial of the study has finished and this many have failed
+        in the same way."""
+        errors = max(self._errors.values(), key=len, default=[])
+        if self._works or most is None or len(errors) < most:
+            return
+        self._works = any(trial.finished for trial in session.trials())
+        if self._works:
+            return
+        self._errors = {}  # the exception says it
+        raise BrokenObjective(
+            f"no trial has finished, and {len(errors)} have failed in the same way, so the search "
+            f"was stopped. Correct the objective, or go on with give_up_after=None. "
+            f"The first failure was:\n\n{errors[0].rstrip()}"
+        )
+
+    def log_summary(self, ended: int) -> None:
+        """Log how many of the trials that ended have failed, and why."""
+        groups = sorted(self._errors.values(), key=len, reverse=True)
+        if groups:
+            failed = sum(map(len, groups))
+            kinds = [f"{len(group)} × {cause(group[0])}" for group in groups]
+            if len(kinds) > _SHOWN:
+                kinds[_SHOWN:] = [f"{len(kinds) - _SHOWN} other kinds"]
+            _logger.warning("%d of %d trials failed: %s", failed, ended, "; ".join(kinds))

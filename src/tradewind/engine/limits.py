@@ -32,24 +32,28 @@ class Running:
 
 
 class Prices:
-    """What trials have cost.
+    """What trials have cost, with all their trainings.
 
     Costs are the user's own numbers. If they are proportional to wall time, `rate` is the cost of a
-    second, and a limit in one unit can be applied to the other."""
+    second, and a limit in one unit can be applied to the other. `trainings` is the largest number
+    of trainings of a trial: a limit for a whole trial leaves a part of it for each of them."""
 
     def __init__(self, trials: Iterable[Trial] = ()) -> None:
         self.costs: list[float] = []
+        self.trainings = 1
         self._rates: list[float] = []
         for trial in trials:
             if trial.finished:
-                self.learn(trial.cost, trial.usage)
+                self.learn(trial, trial.usage)
 
-    def learn(self, cost: float | None, usage: Usage | None) -> None:
+    def learn(self, result: Outcome | Trial, usage: Usage | None) -> None:
         """Take the cost of one more finished trial into account."""
-        if cost is not None:
-            self.costs.append(cost)
-            if usage is not None and usage.wall > 0:
-                self._rates.append(cost / usage.wall)
+        if result.cost is not None:
+            spent = result.cost * result.trainings
+            self.costs.append(spent)
+            self.trainings = max(self.trainings, result.trainings)
+            if usage is not None and usage.wall > 0 and usage.clock != "memory":
+                self._rates.append(spent / usage.wall)
 
     @property
     def typical(self) -> float:
@@ -66,12 +70,13 @@ class Prices:
 
     def expected(self, trial: Trial) -> float:
         """The cost to expect of a trial: as its proposal predicts, or else the typical cost."""
-        return self.typical if trial.expected_cost is None else trial.expected_cost
+        predicted = trial.expected_cost
+        return self.typical if predicted is None else predicted * self.trainings
 
     def cost_of(self, result: Result, usage: Usage | None) -> float | None:
         """What an evaluation has cost: as its outcome says, or else by the seconds it took."""
         if isinstance(result, Outcome):
-            return result.cost
+            return None if result.cost is None else result.cost * result.trainings
         seconds = result.seconds if isinstance(result, Failure) else None
         if seconds is None and usage is not None:
             seconds = usage.wall
@@ -95,7 +100,7 @@ class Budget:
         """Count the cost of an evaluation, whatever came of it."""
         cost = self.prices.cost_of(result, usage)
         if isinstance(result, Outcome):
-            self.prices.learn(cost, usage)
+            self.prices.learn(result, usage)
         elif isinstance(result, Failure) and cost is None:
             # Nobody knows: a typical trial, or a tenth of the limit if there is no other trial.
             cost = self.prices.typical or (self._limits.max_cost or 0.0) / 10
@@ -125,7 +130,7 @@ class Budget:
         return min((b for b in bounds if b is not None), default=None)
 
     def affordable(self, running: list[Running]) -> float | None:
-        """What another trial may cost; None if no limit is near."""
+        """What another trial may cost with all its trainings; None if no limit is near."""
         rate, seconds, amounts = self.prices.rate, self.seconds_left, []
         if self._limits.max_cost is not None:
             used = [(self._now() - r.began) * (rate or 0.0) for r in running]

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from tradewind.engine import failures
-from tradewind.engine.failures import Policy
+from tradewind.engine.failures import FailureTally, Policy
 from tradewind.engine.leases import keep_leases
 from tradewind.engine.limits import Budget, Limits, Prices, Running
 from tradewind.engine.session import Session
 from tradewind.engine.signals import Signals, Terminated
+from tradewind.engine.stopping import record_stop, why_stop
 from tradewind.errors import (
     FormatError,
     NoSuchStudy,
@@ -25,6 +26,7 @@ from tradewind.errors import (
     TrialError,
     WorkerError,
 )
+from tradewind.optimizer.stopping import StoppingRule
 from tradewind.runners.runner import Done, Failure, Workers
 from tradewind.types import Outcome, State, Trial
 
@@ -52,17 +54,22 @@ class Loop:
     policy: Policy
     stopped: Callable[[], bool]
     watch: Watch
+    rules: tuple[StoppingRule, ...] = ()
+    _ended: int = 0
+    _tally: FailureTally | None = None  # None while nothing has failed
     _running: dict[int, Running] = field(default_factory=dict)  # by number
     _ahead: Trial | None = None
     _started: int = 0
     _nothing_fits: bool = False
+    _enough: bool = False  # a rule has stopped the search
     _budget: Budget | None = None
 
     def __post_init__(self) -> None:
         self._signals = Signals(self._running)
 
     def run(self) -> None:
-        """Evaluate trials until a limit is reached or `stopped()`, and record every one."""
+        """Evaluate trials until a limit is reached, a rule says enough, or `stopped()`. Every trial
+        is recorded."""
         reason, again = "the search ended while it ran", False
         with self._signals:
             try:
@@ -80,6 +87,11 @@ class Loop:
                     self.workers.close()
                 finally:
                     self._leave(reason, again)
+
+    def log_failures(self) -> None:
+        """Log how many trials failed, and why."""
+        if self._tally is not None:
+            self._tally.log_summary(self._ended)
 
     def _search(self) -> None:
         if self.limits.timeout is not None or self.limits.max_cost is not None:
@@ -119,6 +131,7 @@ class Loop:
             self.stopped()
             or self._signals.interrupts
             or self._nothing_fits
+            or self._enough
             or (n is not None and self._started >= n)
             or (self._budget is not None and self._budget.is_used_up)
         )
@@ -159,9 +172,11 @@ class Loop:
         """A trial that costs at most `left`; None if no trial does."""
         if self._budget is not None and self._budget.cannot_fit(left):
             return None
-        lease = self.policy.lease
+        lease, each = self.policy.lease, left
+        if left is not None and self._budget is not None:
+            each = left / self._budget.prices.trainings
         return _patiently(
-            lambda: self.session.ask(max_cost=left, lease=lease, keep=True, start=start)
+            lambda: self.session.ask(max_cost=each, lease=lease, keep=True, start=start)
         )
 
     def _propose_ahead(self) -> None:
@@ -206,10 +221,30 @@ class Loop:
             self._nothing_fits = False  # less is set aside for running trials now
         for _, trial in recorded:
             if trial is not None:
+                self._ended += 1
                 self.watch.done(trial, len(self._running))
         for done, trial in recorded:
             if isinstance(done.result, Failure):
                 failures.raise_if_due(self.policy, done.result, ended=trial is not None)
+        self._count_failures([trial for _, trial in recorded if trial is not None])
+        if recorded and self.rules and not self._enough:
+            self._ask_rules()
+
+    def _count_failures(self, ended: list[Trial]) -> None:
+        """End the search if the objective seems to be broken."""
+        failed = [trial for trial in ended if trial.state is State.FAILED]
+        if failed:
+            tally = self._tally = self._tally or FailureTally()
+            for trial in failed:
+                tally.add(trial.error or "")
+            _patiently(lambda: tally.check(self.session, self.policy.give_up_after))
+
+    def _ask_rules(self) -> None:
+        """Start nothing more if a rule says that it is enough."""
+        reason = _patiently(lambda: why_stop(self.session, self.rules))
+        if reason is not None:
+            self._enough = True
+            _patiently(lambda: record_stop(self.session, reason))
 
     def _record(self, done: Done, patience: float) -> Trial | None:
         """Record one result. Returns the trial if it has ended, and None if it will run again or

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tradewind.errors import FormatError, StorageError
-from tradewind.goals import Goal, Quality, Tradeoff
+from tradewind.goals import BestUnder, CheapestWithin, Frontier, Goal, Knee, Quality, Tradeoff
 from tradewind.log.events import Configured, PlainData
 from tradewind.log.state import StudyState
 from tradewind.optimizer.acquisition.ei import EI
@@ -40,7 +40,7 @@ from tradewind.optimizer.surrogates.gp import GaussianProcess
 _TYPES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        *(Quality, Tradeoff),
+        *(Quality, Tradeoff, Frontier, BestUnder, CheapestWithin, Knee),
         *(Bayes, MultiFidelity, RandomSearch, Staged, Design, Sampling, Output),
         *(GaussianProcess, RandomForest),
         *(EI, PI, MGFI, UCB, Linear, Exponential, LogNormal),
@@ -101,6 +101,8 @@ def decode(data: PlainData) -> Any:
         values = {name: _decode_value(value) for name, value in rest.items()}
         if kind is Bayes and isinstance(values.get("rule"), Published):
             values["acquisition"] = EI()  # version 0.1 ignored any other, and stored it
+        if kind is Tradeoff:
+            values.setdefault("capped", True)  # version 0.1 knew no other
         _check_numbers(kind, values)
         return kind(**values)
     except (TypeError, ValueError, OverflowError) as error:

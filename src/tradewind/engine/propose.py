@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -45,6 +46,13 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     return limit
 
 
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """One BLAS thread, and no other thread of this process changes that meanwhile."""
+    with _blas_lock, one_blas_thread():
+        yield
+
+
 class Proposer:
     """The state of a study, and its trials as arrays."""
 
@@ -52,8 +60,11 @@ class Proposer:
         self.state = state
         self._table: TrialTable | None = None
 
-    def history(self, number: int, *, max_cost: float | None = None) -> History:
-        """What is known when trial `number` is proposed, to cost at most `max_cost`."""
+    def history(
+        self, number: int, *, max_cost: float | None = None, by: str | None = None
+    ) -> History:
+        """What is known when trial `number` is proposed, to cost at most `max_cost`. `by` names the
+        cost that counts, None for that of the study."""
         state = self.state
         return self._updated_table().history(
             seed=state.seed,
@@ -63,16 +74,19 @@ class Proposer:
             initial=state.initial,
             provisional=state.provisional,
             max_cost=max_cost,
+            by=by,
         )
 
     def propose(
         self, number: int, goal: Goal, strategy: Strategy, *, max_cost: float | None = None
     ) -> Proposed:
         """The proposal of trial `number`: a pure function of the log as far as it has been read."""
-        history = self.history(number, max_cost=max_cost)
+        # a limit is in the cost of the study, which a goal with another cost does not model
+        limit = max_cost if goal.by is None else None
+        history = self.history(number, max_cost=limit, by=goal.by)
         rng = proposal_rng(history.seed, number)
         space = self.state.space
-        with _blas_lock, one_blas_thread():
+        with single_threaded():
             proposal = strategy.propose(space, goal, history, rng=rng)
         if not isinstance(proposal, Proposal) or not isinstance(proposal.origin, Origin):
             raise ConfigError(
@@ -91,7 +105,7 @@ class Proposer:
             self.state.position,
             dict(proposal.handover),
             max_cost,
-            proposal.expected_cost,
+            proposal.expected_cost if goal.by is None else None,
             proposal.train_size,
         )
 

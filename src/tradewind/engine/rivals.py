@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tradewind.engine.propose import Proposer
 from tradewind.goals import Goal, best_of
 from tradewind.optimizer.strategies.strategy import Strategy
@@ -20,12 +22,13 @@ def best_at_size(
     ]
     if not whole:
         return None
-    history = proposer.history(proposer.state.claims)
+    history = proposer.history(proposer.state.claims, by=goal.by)
     goal = strategy.settle(goal, history)
     if goal.open:  # no trial has a cost yet
         return None
-    utility = goal.utility(history.quality, history.cost)
-    best = whole[best_of(utility[whole])]
-    # Under a trade-off, a cheaper trial may be worse by the value of the time it saves.
-    margin = float(history.quality[best] - utility[best])
-    return Rival(finished[best].folds, history.sign, margin if margin > 0 else 0.0)
+    seen = history.take(np.array(whole))
+    best = best_of(goal.utility(seen.quality, seen.cost, seen.noise))
+    margin = goal.margin(seen.quality, seen.cost, seen.noise, best)
+    if not np.isfinite(margin):  # a worse trial may win by being cheaper
+        return None
+    return Rival(finished[whole[best]].folds, history.sign, margin)

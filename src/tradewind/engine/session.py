@@ -12,8 +12,9 @@ import platform
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from tradewind.engine import contention
 from tradewind.engine.contention import Request
@@ -43,6 +44,8 @@ from tradewind.seeds import queue_rng
 from tradewind.types import Origin, Outcome, State, Trial, Usage
 
 _logger = logging.getLogger("tradewind")
+
+T = TypeVar("T")
 
 
 class Session:
@@ -101,12 +104,18 @@ class Session:
         with self._lock:
             return _copy(self.journal.read().state.find(number))
 
-    def snapshot(self) -> tuple[list[Trial], History]:
-        """All trials by number, and what a strategy would know of them now."""
+    def snapshot(self, *, by: str | None = None) -> tuple[list[Trial], History]:
+        """All trials by number, and what a strategy would know of them now. `by` names the cost
+        that counts, None for that of the study."""
         with self._lock:
             proposer = self.journal.read()
             trials = [_copy(trial) for trial in proposer.state.in_order()]
-            return trials, proposer.history(proposer.state.claims)
+            return trials, proposer.history(proposer.state.claims, by=by)
+
+    def read_state(self) -> StudyState:
+        """The state, up to date with the log. Do not change it."""
+        with self._lock:
+            return self.journal.read().state
 
     def with_rival(self, trial: Trial) -> Trial:
         """The trial with the folds that it has to beat, as far as the log has been read."""
@@ -369,26 +378,14 @@ class Session:
         with self._lock:
             return self._trial_now(self.journal.write(entry))
 
-    # ---- leases ----
-
-    def renew(
-        self,
-        number: int,
-        lease: float,
-        *,
-        driver: str | None = None,
-        params: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Keep a leased trial for so many seconds from now, if `driver` still holds it."""
+    def record(self, decide: Callable[[StudyState], tuple[T, list[Event]]]) -> T:
+        """Append the events that `decide` makes of the state, and return its result."""
         with self._lock:
-            state = self.journal.read().state
-            trial = state.find(number, params)
-            if number not in state.leased:
-                raise TrialError(f"trial {number} has no lease to renew: it is {trial.state.value}")
-            if driver is not None and state.holder.get(number) != driver:
-                raise TrialError(f"another driver holds trial {number} by now")
-        self.log.beat([number], lease)
+            return self.journal.write(decide)
 
 
 def _copy(trial: Trial) -> Trial:
-    return replace(trial, params=dict(trial.params))
+    copies: dict[str, Any] = {"params": dict(trial.params)}
+    if trial.costs or trial.attributes:
+        copies |= {"costs": dict(trial.costs), "attributes": deepcopy(trial.attributes)}
+    return replace(trial, **copies)

@@ -5,11 +5,13 @@ A goal is data. It never sees the user's sign: quality is maximized here, and co
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
 from typing import Protocol
 
 import numpy as np
 
-from tradewind.types import Array, Incumbent, Normal, Partials
+from tradewind.goals.aims import Aim, Beat, Seen
+from tradewind.types import Array, Mask, Normal, Partials
 
 
 class Acquisition(Protocol):
@@ -29,7 +31,7 @@ class Acquisition(Protocol):
 class TradeoffRule(Protocol):
     """How predicted quality and predicted cost become one score.
 
-    `log_cost` says what the cost model predicts: log(cost / reference), or σ itself."""
+    `log_cost` says what the cost model predicts: log σ, or σ itself."""
 
     @property
     def log_cost(self) -> bool: ...
@@ -39,65 +41,97 @@ class TradeoffRule(Protocol):
         ...
 
     def partials(
-        self,
-        acquisition: Acquisition,
-        quality: Normal,
-        cost: Normal,
-        *,
-        incumbent: Incumbent,
-        alpha: float,
-    ) -> Partials: ...
+        self, acquisition: Acquisition, quality: Normal, cost: Normal, *, beat: Beat
+    ) -> Partials:
+        """The worth of predictions. Quality and `beat` are standardized, and `cost` is log σ or
+        σ."""
+        ...
 
 
 class Goal(Protocol):
-    """What is wanted of a trial. `cost_scale`, `utility` and `score` need a goal that is not
-    `open`: call `settle` first."""
+    """What is wanted of a trial.
+
+    To write your own, inherit from this class and define `utility` and `aim`. The defaults suit a
+    goal that weighs costs and needs no reference cost. A goal that does must be settled before its
+    `utility`, `cost_scale` and `aim` are called."""
 
     @property
     def needs_cost(self) -> bool:
         """Whether trials must report a cost."""
-        ...
+        return True
+
+    @property
+    def needs_noise(self) -> bool:
+        """Whether trials must report folds, so that their standard errors are known."""
+        return False
 
     @property
     def open(self) -> bool:
         """Whether the goal still needs a reference cost."""
-        ...
+        return False
 
     @property
     def reference(self) -> float | None:
         """The reference cost, if the goal has one."""
-        ...
+        return None
 
     @property
     def provisional(self) -> bool:
         """Whether the reference was decided by trials and may still change."""
-        ...
+        return False
+
+    @property
+    def by(self) -> str | None:
+        """The name of the cost that counts, if trials report several; None for that of the
+        study."""
+        return None
 
     def settle(self, costs: Array, *, provisional: bool = False) -> Goal:
         """The goal with the largest of `costs` as its reference, if it needs one."""
-        ...
+        return self
 
     def cost_scale(self, cost: Array, *, log: bool) -> Array:
-        """Costs as they are modelled: log(cost / reference), or σ."""
+        """Costs as they are modelled: the logarithm of a ratio to some reference, or σ."""
+        return log_relative_cost(cost, max(float(cost.max()), 1e-300)) if log else cost
+
+    def utility(self, quality: Array, cost: Array, noise: Array | None = None) -> Array:
+        """How good finished trials are (n,), compared with each other; larger is better. NaN if
+        that cannot be said because the cost is unknown. `noise` is the known variance of the
+        qualities."""
         ...
 
-    def utility(self, quality: Array, cost: Array) -> Array:
-        """How good finished trials are (n,); larger is better."""
+    def qualifies(self, quality: Array, cost: Array, noise: Array | None = None) -> Mask:
+        """Which of these trials meet the conditions of the goal (n,)."""
+        return np.ones(len(quality), dtype=bool)
+
+    def margin(self, quality: Array, cost: Array, noise: Array, best: int) -> float:
+        """By how much a trial may be worse than trial `best` in quality and still win."""
+        return 0.0
+
+    def matters_above(self, quality: Array, cost: Array) -> float:
+        """A quality below which differences do not matter, if it is lower than usual: models may
+        cut off what is below."""
+        return np.inf
+
+    def aim(self, seen: Seen, *, rng: np.random.Generator) -> Aim:
+        """What the next trial has to do, after these trials."""
         ...
 
-    def score(
-        self,
-        quality: Normal,
-        cost: Normal | None,
-        *,
-        incumbent: Incumbent,
-        acquisition: Acquisition,
-        rule: TradeoffRule,
-        unit: float,
-    ) -> Partials:
-        """The worth of predictions. Quality and incumbent are standardized, with `unit` as their
-        standard deviation in natural quality. `cost` is on the rule's scale."""
-        ...
+    def describe(self) -> str:
+        """What is wanted, in plain words."""
+        return repr(self)
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def __repr__(self) -> str:
+        """The goal as it was written."""
+        if not is_dataclass(self):
+            return object.__repr__(self)
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        changed = {f.name for f in fields(self) if given[f.name] != f.default}
+        parts = [f"{name}={value!r}" for name, value in given.items() if name in changed]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 def log_relative_cost(cost: Array, reference: float) -> Array:

@@ -4,36 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradewind.goals.goal import Acquisition, TradeoffRule, log_relative_cost
-from tradewind.types import Array, Incumbent, Normal, Partials
+import numpy as np
+
+from tradewind.goals.aims import Beat, Seen
+from tradewind.goals.goal import Goal
+from tradewind.types import Array
 
 
-@dataclass(frozen=True)
-class Quality:
+@dataclass(frozen=True, repr=False)
+class Quality(Goal):
     """The best quality, whatever it costs."""
 
     needs_cost = False
-    open = False
-    reference = None
-    provisional = False
 
-    def settle(self, costs: Array, *, provisional: bool = False) -> Quality:
-        return self
-
-    def cost_scale(self, cost: Array, *, log: bool) -> Array:
-        return log_relative_cost(cost, max(float(cost.max()), 1e-300)) if log else cost
-
-    def utility(self, quality: Array, cost: Array) -> Array:
+    def utility(self, quality: Array, cost: Array, noise: Array | None = None) -> Array:
         return quality
 
-    def score(
-        self,
-        quality: Normal,
-        cost: Normal | None,
-        *,
-        incumbent: Incumbent,
-        acquisition: Acquisition,
-        rule: TradeoffRule,
-        unit: float,
-    ) -> Partials:
-        return acquisition.partials(quality, incumbent.quality)
+    def aim(self, seen: Seen, *, rng: np.random.Generator) -> Beat:
+        best = float(seen.quality.max())
+        return Beat(best, best)
+
+    def describe(self) -> str:
+        return "the best quality, whatever it costs"

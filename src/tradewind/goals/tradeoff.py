@@ -6,31 +6,50 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tradewind.checks import not_negative, or_none, positive
-from tradewind.goals.goal import Acquisition, TradeoffRule, log_relative_cost
-from tradewind.types import Array, Incumbent, Normal, Partials
+from tradewind.checks import cost_name, flag, not_negative, or_none, positive
+from tradewind.goals.aims import Beat, Seen
+from tradewind.goals.goal import Goal, log_relative_cost
+from tradewind.types import Array
 
 
 @dataclass(frozen=True, repr=False)
-class Tradeoff:
-    """T = quality − alpha·min(1, cost / reference)  (W20 §3.3).
+class Tradeoff(Goal):
+    """T = quality − alpha·cost / reference.
 
-    `alpha` is the quality you would give up to save the whole reference cost; 0 ignores cost.
-    `reference` is a cost in your own units. Without one it becomes the largest cost of the initial
-    design. It is `provisional` until the model has taken over and the last trial of that design has
-    finished or failed."""
+    `alpha` is the quality you would give up to save the reference cost, so alpha / reference is
+    what one unit of cost is worth; alpha 0 ignores cost. `Tradeoff.price` says the same in other
+    words. `reference` is a cost in your own units. Without one it becomes the largest cost of the
+    initial design, as the unit in which alpha counts. It is `provisional` until the model has taken
+    over and the last trial of that design has finished or failed.
+
+    If `capped`, costs above the reference count like the reference, as in W20 §3.3 with the largest
+    cost as the reference: T = quality − alpha·min(1, cost / reference).
+
+    `by` names the cost that counts, if trials report several."""
 
     alpha: float
     reference: float | None = None
+    capped: bool = field(default=False, kw_only=True)
+    by: str | None = field(default=None, kw_only=True)
     provisional: bool = field(default=False, kw_only=True, metadata={"stored": False})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", not_negative("alpha", self.alpha))
         object.__setattr__(self, "reference", or_none(positive, "reference", self.reference))
+        object.__setattr__(self, "capped", flag("capped", self.capped))
+        object.__setattr__(self, "by", or_none(cost_name, "by", self.by))
+
+    @classmethod
+    def price(cls, *, points: float, cost: float, by: str | None = None) -> Tradeoff:
+        """The trade-off in which `points` of quality are worth `cost`: with points=0.01 and
+        cost=600, a model may train ten minutes longer for one more point of accuracy."""
+        return cls(positive("points", points), positive("cost", cost), by=by)
 
     def __repr__(self) -> str:
-        note = ", provisional" * self.provisional
-        return f"Tradeoff(alpha={self.alpha!r}, reference={self.reference!r}{note})"
+        more = ", capped=True" * self.capped
+        more += "" if self.by is None else f", by={self.by!r}"
+        more += ", provisional" * self.provisional
+        return f"Tradeoff(alpha={self.alpha!r}, reference={self.reference!r}{more})"
 
     @property
     def needs_cost(self) -> bool:
@@ -47,15 +66,46 @@ class Tradeoff:
         return replace(self, reference=max(float(known.max()), 1e-300), provisional=provisional)
 
     def sigma(self, cost: Array) -> Array:
-        """σ = min(1, cost / reference), in [0, 1]."""
+        """σ = cost / reference, at most 1 if capped."""
         reference = self._known_reference()
-        return np.minimum(cost, reference) / reference
+        with np.errstate(over="ignore"):  # an infinite σ is the worst there is
+            return (np.minimum(cost, reference) if self.capped else cost) / reference
 
     def cost_scale(self, cost: Array, *, log: bool) -> Array:
         return log_relative_cost(cost, self._known_reference()) if log else self.sigma(cost)
 
-    def utility(self, quality: Array, cost: Array) -> Array:
+    def utility(self, quality: Array, cost: Array, noise: Array | None = None) -> Array:
         return quality if self.alpha == 0 else quality - self.alpha * self.sigma(cost)
+
+    def margin(self, quality: Array, cost: Array, noise: Array, best: int) -> float:
+        return 0.0 if self.alpha == 0 else float(self.alpha * self.sigma(cost[[best]])[0])
+
+    def matters_above(self, quality: Array, cost: Array) -> float:
+        """A quality below the best T cannot win, whatever it costs."""
+        return float(np.nanmax(self.utility(quality, cost)))
+
+    def aim(self, seen: Seen, *, rng: np.random.Generator) -> Beat:
+        best = float(seen.quality.max())
+        if not self.needs_cost:
+            return Beat(best, best)
+        return Beat(
+            score=float(np.nanmax(self.utility(seen.quality, seen.cost))),
+            quality=best,
+            sigma=float(np.nanmin(self.sigma(seen.cost))),
+            alpha=self.alpha,
+            reference=self._known_reference(),
+            capped=self.capped,
+        )
+
+    def describe(self) -> str:
+        if self.alpha == 0:
+            return "the best quality, whatever it costs"
+        what = "quality against cost" if self.by is None else f"quality against cost ({self.by})"
+        if self.reference is None:
+            return f"{what}, where the largest cost of the first trials is worth {self.alpha:g}"
+        cap = " and a higher cost counts like it" * self.capped
+        so_far = ", the largest so far," * self.provisional
+        return f"{what}, where a cost of {self.reference:.4g}{so_far} is worth {self.alpha:g}{cap}"
 
     def _known_reference(self) -> float:
         if self.reference is None:
@@ -63,20 +113,3 @@ class Tradeoff:
                 "this Tradeoff has no reference yet: give it one, or settle it with costs"
             )
         return self.reference
-
-    def score(
-        self,
-        quality: Normal,
-        cost: Normal | None,
-        *,
-        incumbent: Incumbent,
-        acquisition: Acquisition,
-        rule: TradeoffRule,
-        unit: float,
-    ) -> Partials:
-        if cost is None or not self.needs_cost:  # alpha = 0: ordinary optimization of quality
-            return acquisition.partials(quality, incumbent.quality)
-        alpha = min(self.alpha / unit, 1e300)
-        # A std below a billionth of alpha counts as that: any smaller, z would overflow.
-        floored = Normal(quality.mean, np.maximum(quality.std, 1e-9 * alpha))
-        return rule.partials(acquisition, floored, cost, incumbent=incumbent, alpha=alpha)

@@ -19,18 +19,23 @@ from tradewind.log.events import (
     Abandoned,
     Claimed,
     Configured,
+    Confirming,
     Created,
     Enqueued,
     Event,
     Failed,
+    FinalTested,
+    FinalTrained,
     Finished,
     Proposed,
     Requeued,
     Started,
+    Stopped,
     Unknown,
 )
 from tradewind.log.fields import (
     CONFIG,
+    COSTS,
     FLAG,
     INTEGER,
     NUMBER,
@@ -38,6 +43,7 @@ from tradewind.log.fields import (
     PLAIN_DATA,
     TEXT,
     WHOLE,
+    WHOLES,
     DataclassCodec,
     FieldCodec,
     one_of,
@@ -59,10 +65,21 @@ _OUTCOME = DataclassCodec(
         "folds": NUMBERS,
         "raced": FLAG,
         "share": NUMBER,
+        "costs": COSTS,
+        "attributes": PLAIN_DATA,
+        "trainings": WHOLE,
     },
 ).as_field()
 _USAGE = DataclassCodec(
-    Usage, {"wall": NUMBER, "cpu": optional(NUMBER), "concurrency": NUMBER, "device": TEXT}
+    Usage,
+    {
+        "wall": NUMBER,
+        "cpu": optional(NUMBER),
+        "concurrency": NUMBER,
+        "device": TEXT,
+        "memory": optional(NUMBER),
+        "clock": TEXT,
+    },
 ).as_field()
 _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
     "created": (
@@ -75,6 +92,8 @@ _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
             "seed": INTEGER,
             "at": NUMBER,
             "data_seed": optional(WHOLE),
+            "cost": TEXT,
+            "per_training": FLAG,
         },
     ),
     "configured": (Configured, {"goal": optional(PLAIN_DATA), "strategy": optional(PLAIN_DATA)}),
@@ -117,6 +136,25 @@ _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
         {"number": WHOLE, "reason": TEXT, "cost": optional(NUMBER), "at": optional(NUMBER)},
     ),
     "requeued": (Requeued, {"number": WHOLE, "reason": TEXT, "retry": FLAG, "lost": FLAG}),
+    "stopped": (Stopped, {"reason": TEXT, "at": optional(NUMBER)}),
+    "confirming": (
+        Confirming,
+        {
+            "trials": WHOLES,
+            "top": WHOLE,
+            "goal": PLAIN_DATA,
+            "first": WHOLE,
+            "at": optional(NUMBER),
+        },
+    ),
+    "final_trained": (
+        FinalTrained,
+        {"number": WHOLE, "cost": optional(NUMBER), "at": optional(NUMBER)},
+    ),
+    "final_tested": (
+        FinalTested,
+        {"look": WHOLE, "value": NUMBER, "attributes": PLAIN_DATA, "at": optional(NUMBER)},
+    ),
 }
 _CODECS = {name: DataclassCodec(kind, codecs) for name, (kind, codecs) in _EVENTS.items()}
 _NAMES = {kind: name for name, (kind, _) in _EVENTS.items()}

@@ -28,7 +28,9 @@ class _Event:
 class Created(_Event):
     """A new study as plain data: always the first event of a log, and only the first.
 
-    `data_seed` decides subsets and folds. Older studies do not store it."""
+    `data_seed` decides subsets and folds. Older studies do not store it. `cost` names the cost of
+    the study. A measured cost is that of one training; in older studies, which have `per_training`
+    false, it is that of all folds that ran."""
 
     space: PlainData
     goal: PlainData
@@ -37,6 +39,8 @@ class Created(_Event):
     seed: int
     at: float
     data_seed: int | None = None
+    cost: str = "wall"
+    per_training: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,47 @@ class Requeued(_Event):
 
 
 @dataclass(frozen=True)
+class Stopped(_Event):
+    """A stopping rule ended a search, for this reason."""
+
+    reason: str
+    at: float | None = None
+
+
+@dataclass(frozen=True)
+class Confirming(_Event):
+    """The finalists under a goal are run again, to see how good they are without luck.
+
+    `trials` are the `top` best, and `first` is the number of the first trial after this event."""
+
+    trials: tuple[int, ...]
+    top: int
+    goal: PlainData
+    first: int
+    at: float | None = None
+
+
+@dataclass(frozen=True)
+class FinalTrained(_Event):
+    """The configuration of a trial was trained as the final model, for this cost if it is known. It
+    is written before the model is tested: from here on, the test set has been looked at."""
+
+    number: int
+    cost: float | None = None
+    at: float | None = None
+
+
+@dataclass(frozen=True)
+class FinalTested(_Event):
+    """The result of a look at the test set. `look` counts the `FinalTrained` events from 0."""
+
+    look: int
+    value: float
+    attributes: PlainData = field(default_factory=dict)
+    at: float | None = None
+
+
+@dataclass(frozen=True)
 class Unknown:
     """An event that this version does not know, from a newer one. It is kept and ignored."""
 
@@ -155,5 +200,9 @@ Event: TypeAlias = (
     | Failed
     | Abandoned
     | Requeued
+    | Stopped
+    | Confirming
+    | FinalTrained
+    | FinalTested
     | Unknown
 )

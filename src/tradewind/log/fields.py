@@ -120,8 +120,26 @@ def _numbers(value: Any) -> tuple[float, ...]:
     return tuple([_number(item) for item in value])
 
 
+def _wholes(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"must be a list of whole numbers, but got {shown(value)}")
+    return tuple([_whole(item) for item in value])
+
+
+def _costs(value: Any) -> dict[str, float]:
+    costs = {}
+    for name, cost in mapping(value).items():
+        try:
+            costs[name] = _number(cost)
+        except (TypeError, ValueError) as error:
+            raise located(name, error) from None
+    return costs
+
+
 PLAIN_DATA = FieldCodec(lambda value: mapping(plain(value)), mapping)
 CONFIG = FieldCodec(lambda value: _config(plain(value)), _config)
+COSTS = FieldCodec(lambda value: _costs(plain(value)), _costs)
+WHOLES = FieldCodec(lambda value: list(_wholes(plain(value))), _wholes)
 NUMBERS = FieldCodec(lambda value: list(_numbers(plain(value))), _numbers)
 
 

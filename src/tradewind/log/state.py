@@ -12,19 +12,23 @@ from tradewind.log.events import (
     Abandoned,
     Claimed,
     Configured,
+    Confirming,
     Created,
     Enqueued,
     Event,
     Failed,
+    FinalTested,
+    FinalTrained,
     Finished,
     PlainData,
     Proposed,
     Requeued,
     Started,
+    Stopped,
 )
 from tradewind.seeds import shared_data_seed, trial_seed
 from tradewind.space import Space
-from tradewind.types import Origin, State, Trial
+from tradewind.types import FinishedTrial, Origin, State, Trial
 
 OPEN = frozenset({State.WAITING, State.RUNNING})  # the states of a trial that has not ended
 
@@ -37,6 +41,9 @@ class StudyState:
     - `holder`: the driver that claimed or started a trial.
     - `leased`: trials that their holder must keep a lease on. Without one they are lost.
     - `returned`: requeued trials that wait for any driver; `requeued`: those that ever were.
+    - `stopped`: the stopping rule that ended the last search; None if another has begun.
+    - `confirming`: the latest finalists that were run again; None if there were none.
+    - `looks`: every look at the test set, with its result if there is one.
     - `initial`: the trials whose largest cost becomes the reference; None while all count."""
 
     def __init__(self, space: Space, *, seed: int, maximize: bool) -> None:
@@ -48,6 +55,10 @@ class StudyState:
         self.created = 0.0
         self.goal: PlainData = {}
         self.strategy: PlainData = {}
+        self.cost_name, self.per_training = "wall", False
+        self.stopped: str | None = None
+        self.confirming: Confirming | None = None
+        self.looks: list[tuple[FinalTrained, FinalTested | None]] = []
         self.trials: dict[int, Trial] = {}
         self.queue: dict[int, Enqueued] = {}
         self.enqueued = 0
@@ -122,6 +133,7 @@ class StudyState:
             case Created():
                 self._check(event, self.position == 0)
                 self.goal, self.strategy, self.created = event.goal, event.strategy, event.at
+                self.cost_name, self.per_training = event.cost, event.per_training
                 if event.data_seed is None:  # written by version 0.1
                     self._counts_late = True
                 else:
@@ -145,10 +157,12 @@ class StudyState:
                 self._propose(event)
             case Started(number, driver, leased, at):
                 self._change(event, State.RUNNING, driver=driver, started=at)
+                self.stopped = None
                 self._hold(number, driver, leased=leased)
             case Finished(number, outcome, usage, at):
-                self._check(event, 0.0 < outcome.share <= 1.0)
+                self._check(event, 0.0 < outcome.share <= 1.0 and outcome.trainings >= 1)
                 self._end(event, State.FINISHED, error=None, usage=usage, ended=at, **vars(outcome))
+                self.trials[number] = FinishedTrial(**vars(self.trials[number]))
                 self.has_folds = self.has_folds or bool(outcome.folds)
                 if self.initial is None:
                     self._finished_at[number] = self.position
@@ -169,6 +183,20 @@ class StudyState:
                 self._release(number)
                 self.returned.add(number)
                 self.requeued.add(number)
+            case Stopped(reason):
+                self.stopped = reason
+            case Confirming():
+                finalists = [self.trials.get(number) for number in event.trials]
+                ended = all(trial is not None and trial.finished for trial in finalists)
+                self._check(event, ended and event.first <= self.claims)
+                self.confirming = event
+            case FinalTrained(number):
+                trial = self.trials.get(number)
+                self._check(event, trial is not None and trial.finished)
+                self.looks.append((event, None))
+            case FinalTested(look):
+                self._check(event, look < len(self.looks) and self.looks[look][1] is None)
+                self.looks[look] = (self.looks[look][0], event)
 
     def _end(self, event: Finished | Failed | Abandoned, to: State, **changes: Any) -> None:
         self._change(event, to, **changes)
@@ -223,6 +251,8 @@ class StudyState:
             expected_cost=event.expected_cost,
             data_seed=self.data_seed,
             size_name=self.space.size_name,
+            cost_name=self.cost_name,
+            per_training=self.per_training,
         )
         self._proposed_at.append((self.position, number))
         if event.handover and number >= self.handover[0]:

@@ -51,6 +51,7 @@ class History:
     initial: Mask  # (n,) trials whose cost may decide the reference
     handover: Mapping[str, Any]  # from the latest proposal that has one
     sizes: Sizes
+    load: Array  # (n,) how many trials ran at the same time, on average
     sign: float = 1.0  # -1 if the user minimizes
     max_cost: float | None = None  # what the proposed trial may cost
     staged: bool = False  # trials of an earlier stage replace the initial design
@@ -76,6 +77,7 @@ class History:
             noise=self.noise[rows],
             raced=self.raced[rows],
             initial=self.initial[rows],
+            load=self.load[rows],
             sizes=replace(self.sizes, finished=self.sizes.finished[rows]),
         )
 
@@ -113,6 +115,8 @@ class TrialTable:
         self._mark = np.empty(0, dtype=np.int8)
         self._raced = np.empty(0, dtype=bool)
         self._folds: dict[int, tuple[float, ...]] = {}
+        self._load: dict[int, float] = {}
+        self._finished: dict[int, Trial] = {}
         self._designed = 0
         self._not_encoded: dict[int, Config] = {}
 
@@ -136,8 +140,11 @@ class TrialTable:
                 self._value[number] = trial.value
                 self._cost[number] = np.nan if trial.cost is None else trial.cost / trial.share
                 self._raced[number] = trial.raced
+                self._finished[number] = trial
                 if trial.folds:
                     self._folds[number] = trial.folds
+                if trial.usage is not None:
+                    self._load[number] = trial.usage.concurrency
 
     def _add(self, number: int, trial: Trial) -> None:
         if number >= len(self._mark):
@@ -171,8 +178,10 @@ class TrialTable:
         initial: Collection[int] | None,
         provisional: bool,
         max_cost: float | None,
+        by: str | None = None,
     ) -> History:
-        """What is known now. `initial` are the trials that decide the reference; None for all."""
+        """What is known now. `initial` are the trials that decide the reference; None for all. `by`
+        names the cost to use instead of that of the study."""
         self.rows([])
         finished = np.flatnonzero(self._mark == _FINISHED)
         failed, pending, ignored = (self._mark == mark for mark in (_FAILED, _PENDING, _IGNORED))
@@ -187,7 +196,7 @@ class TrialTable:
             number=number,
             X=self._X[finished],
             quality=sign * self._value[finished],
-            cost=self._cost[finished],
+            cost=self._cost[finished] if by is None else self._costs_by(by, finished),
             noise=noise,
             raced=self._raced[finished],
             failed=self._X[failed],
@@ -197,7 +206,13 @@ class TrialTable:
             initial=counts,
             handover=handover,
             sizes=Sizes(*(self._size[which] for which in (finished, failed, pending, ignored))),
+            load=np.array([self._load.get(n, 1.0) for n in finished.tolist()]),
             sign=sign,
             max_cost=max_cost,
             provisional=provisional,
         )
+
+    def _costs_by(self, name: str, finished: Indices) -> Array:
+        """The costs of this name; NaN where a trial has none."""
+        costs = [self._finished[n].cost_of(name) for n in finished.tolist()]
+        return np.array([np.nan if cost is None else cost for cost in costs], dtype=float)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
+from tradewind import checks
 from tradewind.data.folds import Folds
 from tradewind.data.racing import ERROR
 from tradewind.data.subsets import subset
-from tradewind.errors import OutcomeError
-from tradewind.types import Config, Indices, Trial
+from tradewind.errors import SUGGESTIONS, OutcomeError, no_attribute
+from tradewind.runners.clocks import TIMERS, read_clock
+from tradewind.types import Indices, Trial
 
 Objective: TypeAlias = Callable[["Run"], Any]
 
 
-class Params(Config):
+class Params(dict[str, Any]):
     """The active parameters of a trial. Asking for any other name lists the active ones."""
 
     def __missing__(self, name: object) -> Any:
@@ -30,16 +30,18 @@ class Run:
     """A trial while it runs: its parameters, its seed, its device and its share of the data.
 
     `settings` are the parameters without the training size. `timed` is the number of seconds spent
-    inside `timer`, or None if it was not used. `reported` are the folds, None if there are none."""
+    inside `timer`, on its `clock`; both are None if it was not used. `reported` are the folds, None
+    if there are none."""
 
     trial: Trial = field(repr=False)
     device: str = field(default="cpu", repr=False)
     number: int = field(init=False)
-    params: Config = field(init=False)
-    settings: Config = field(init=False, repr=False)
+    params: dict[str, Any] = field(init=False)
+    settings: dict[str, Any] = field(init=False, repr=False)
     seed: int = field(init=False, repr=False)
     train_size: float = field(init=False, repr=False)
     timed: float | None = field(init=False, default=None, repr=False)
+    clock: str | None = field(init=False, default=None, repr=False)
     reported: Folds | None = field(init=False, default=None, repr=False)
     _timers: int = field(init=False, default=0, repr=False)
 
@@ -49,18 +51,38 @@ class Run:
         self.params = Params(trial.params)
         self.settings = Params({n: v for n, v in trial.params.items() if n != trial.size_name})
 
+    if not TYPE_CHECKING:  # mypy would take every name for an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            no_attribute(self, name, SUGGESTIONS)
+
     @contextmanager
-    def timer(self) -> Iterator[None]:
-        """Only the time spent inside counts as the cost. Several uses add up. If PyTorch uses a GPU
-        in this process, the timer waits for the GPU before it reads the clock."""
-        begin = clock(self.device)
+    def timer(self, clock: Literal["wall", "cpu", "gpu"] | None = None) -> Iterator[None]:
+        """Only the time spent inside counts as the cost. Several uses add up.
+
+        `clock` is that of the study by default. "wall" counts seconds. "cpu" counts CPU seconds of
+        this process and of its children that have ended. "gpu" is like "wall", but it is an error
+        if no GPU is in use. If PyTorch uses a GPU in this process, "wall" and "gpu" wait for it
+        before they read the clock."""
+        self.clock = used = self._choose_clock(clock)
+        begin = read_clock(used, self.device)
         self._timers += 1
         try:
             yield
         finally:
             self._timers -= 1
             if not self._timers:  # a timer inside another timer is part of it
-                self.timed = (self.timed or 0.0) + clock(self.device) - begin
+                self.timed = (self.timed or 0.0) + read_clock(used, self.device) - begin
+
+    def _choose_clock(self, given: str | None) -> str:
+        """The clock of a timer: one per trial, and that of the study if it has chosen one."""
+        cost = self.trial.cost_name
+        own = self.clock or (cost if cost in TIMERS else "wall")
+        used = own if given is None else checks.one_of("clock", given, TIMERS)
+        if used != own and (self.clock is not None or cost in ("cpu", "gpu")):
+            whose = "this study" if self.clock is None else "this trial"
+            raise ValueError(f"clock must be {own!r}, as {whose} uses that one, but got {given!r}")
+        return used
 
     def subset(
         self, y: Any, *, groups: Any = None, time: Any = None, kind: str = "auto"
@@ -88,12 +110,13 @@ class Run:
         rows of each fold are cut to the trial's training size as in `subset`. With `time`, or with
         a `TimeSeriesSplit`, the latest rows are kept.
 
+        The cost is that of one training: a measured cost is divided by the number of folds that
+        ran, and a cost that you return must be that of one fold.
+
         The loop ends early if the trial is clearly behind the best one so far. Then `raced` is
-        true, the value is an estimate of the mean over all folds, and a measured cost covers only
-        the folds that ran, which the cost model takes into account; a cost that you return is used
-        as it is. `error` bounds the probability that a trial as good as the best one is stopped
-        (for the best of many, which is partly lucky, see data/racing.py). With None, no trial is
-        stopped."""
+        true, and the value is an estimate of the mean over all folds. `error` bounds the
+        probability that a trial as good as the best one is stopped (for the best of many, which is
+        partly lucky, see data/racing.py). With None, no trial is stopped."""
         if self.reported is not None:
             raise OutcomeError("folds() can be called once per trial, but this is the second call")
         self.reported = Folds(self.trial, X, y, cv, groups=groups, time=time, error=error)
@@ -103,13 +126,3 @@ class Run:
     def raced(self) -> bool:
         """Whether the trial was stopped before its last fold."""
         return self.reported is not None and self.reported.raced
-
-
-def clock(device: str) -> float:
-    """The time in seconds, after the GPU has finished its queued work. Only a GPU that PyTorch
-    already uses in this process is waited for."""
-    torch = sys.modules.get("torch")
-    with suppress(Exception):  # a broken GPU shows up elsewhere
-        if torch is not None and torch.cuda.is_initialized():
-            torch.cuda.synchronize(device if device.startswith("cuda") else None)
-    return time.perf_counter()

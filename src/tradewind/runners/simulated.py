@@ -7,13 +7,14 @@ is scripted. Only `wait` moves the clock, so what the driver does in between tak
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tradewind.checks import whole
+from tradewind.runners.clocks import TIMERS
 from tradewind.runners.evaluate import evaluate
-from tradewind.runners.run import Objective, Run
+from tradewind.runners.run import Objective
 from tradewind.runners.runner import (
     OUT_OF_TIME,
     TOO_LATE,
@@ -35,9 +36,9 @@ Script: TypeAlias = Callable[[Trial], Scripted | tuple[float, Scripted] | None]
 class SimulatedRunner:
     """`n_workers` workers on a clock that starts at 0 and jumps from event to event.
 
-    `duration(trial)` returns the seconds that a trial takes. Without it, a trial takes as many
-    seconds as the objective reports as its cost, and none if the objective raises. The cost of an
-    outcome is the reported one, or else the duration.
+    `duration(trial)` returns the seconds that a trial takes. Without it, each training of a trial
+    takes as many seconds as the objective reports as its cost, and a trial whose objective raises
+    takes none. The cost of an outcome is the reported one, or else the duration of one training.
 
     `failure(trial)` returns None, or the result that replaces the outcome: a `Failure` or its text,
     `Lost` or `Stopped`. With a pair `(seconds, result)`, this happens after that many seconds if
@@ -78,6 +79,7 @@ class _Running:
     began: float
     ends: float
     result: Result
+    clock: str  # of its cost
     busy: float  # the busy seconds of all workers when it began
 
 
@@ -147,24 +149,28 @@ class SimulatedWorkers:
         self._running = [r for r in self._running if r not in runs]
         for run in runs:
             wall = self._clock - run.began
-            usage = Usage(wall, concurrency=(self._busy - run.busy) / wall if wall else running)
-            self._done.append(Done(run.trial, result or run.result, usage))
+            load = (self._busy - run.busy) / wall if wall else running
+            final = result or run.result
+            clock = run.clock if isinstance(final, Outcome) else "wall"
+            self._done.append(Done(run.trial, final, Usage(wall, concurrency=load, clock=clock)))
 
     def _start(self) -> None:
         late = [w for w in self._waiting if w.deadline <= self._clock]
         self._finish_waiting(late, TOO_LATE)
         while self._waiting and len(self._running) < self.slots:
             entry = self._waiting.pop(0)
-            seconds, result = self._simulate(entry.trial, entry.deadline - self._clock)
+            seconds, result, clock = self._simulate(entry.trial, entry.deadline - self._clock)
             ends = min(
                 self._clock + seconds, entry.deadline
             )  # exactly the deadline, without rounding
-            self._running.append(_Running(entry.trial, self._clock, ends, result, self._busy))
+            began, busy = self._clock, self._busy
+            self._running.append(_Running(entry.trial, began, ends, result, clock, busy))
 
-    def _simulate(self, trial: Trial, left: float) -> tuple[float, Result]:
-        """After how many seconds the trial ends, and its result: whatever ends it first."""
+    def _simulate(self, trial: Trial, left: float) -> tuple[float, Result, str]:
+        """After how many seconds the trial ends, its result (whatever ends it first), and the clock
+        of its cost."""
         result: Result
-        result, seconds = self._call_objective(trial)
+        result, seconds, clock = self._call_objective(trial)
         failure = self._scripted_failure(trial, seconds)
         if failure is not None:
             seconds, result = failure
@@ -173,10 +179,10 @@ class SimulatedWorkers:
         if seconds > left:
             result, seconds = OUT_OF_TIME, left
         if isinstance(result, Outcome) and result.cost is None:
-            result = replace(result, cost=seconds)
+            result = replace(result, cost=seconds / result.trainings)
         if isinstance(result, Failure) and result.seconds is None:
             result = replace(result, seconds=seconds)
-        return seconds, result
+        return seconds, result, clock
 
     def _scripted_failure(self, trial: Trial, duration: float) -> tuple[float, Result] | None:
         """When the trial fails, and how; None if it ends before."""
@@ -194,31 +200,24 @@ class SimulatedWorkers:
             )
         return after, result
 
-    def _call_objective(self, trial: Trial) -> tuple[Outcome | Failure, float]:
-        """The objective's result, without the time that the call really took, and the duration."""
-        reported = False
-
-        def objective(run: Run) -> object:
-            nonlocal reported
-            answer = self._objective(run)
-            reported = isinstance(answer, Mapping) and answer.get("cost") is not None
-            return answer
-
-        result, _ = evaluate(objective, trial)
+    def _call_objective(self, trial: Trial) -> tuple[Outcome | Failure, float, str]:
+        """The objective's result, without the time that the call really took, the duration, and the
+        clock of the cost."""
+        result, usage = evaluate(self._objective, trial)
         if isinstance(result, Failure):
             result = replace(result, seconds=None)
-        elif not reported:
+        elif usage.clock in TIMERS:
             result = replace(result, cost=None)
         if self._duration is not None:
-            return result, _check_seconds("a duration", self._duration(trial))
+            return result, _check_seconds("a duration", self._duration(trial)), usage.clock
         if isinstance(result, Failure):
-            return result, 0.0
+            return result, 0.0, usage.clock
         if result.cost is None:
             raise ValueError(
                 "a simulated trial needs a duration, but the objective reported no cost: "
                 'return {"value": ..., "cost": ...}, or give the runner a duration'
             )
-        return result, result.cost
+        return result, result.cost * result.trainings, usage.clock
 
 
 def _check_seconds(what: str, seconds: float) -> float:

@@ -39,7 +39,7 @@ def check_arguments(search: Any) -> None:
     _check_error_score(search.error_score)
     _check_scoring(search.scoring)
     checks.or_none(checks.probability, "racing", search.racing)
-    checks.limit("timeout", search.timeout)
+    checks.limit("timeout", checks.seconds("timeout", search.timeout))
     checks.limit("max_cost", search.max_cost)
     if search.name is not None:
         checks.study_name(search.name)
@@ -66,7 +66,10 @@ def choose_goal(search: Any) -> Goal:
 
 def build_space(search: Any) -> Translation:
     """The space to search. With `train_sizes`, the training size is one more parameter."""
-    translation = translate(search.space)
+    if (search.space is None) == (search.param_distributions is None):
+        got = "neither" if search.space is None else "both"
+        raise TypeError(f"give either space or param_distributions, but got {got}")
+    translation = translate(search.param_distributions if search.space is None else search.space)
     if search.train_sizes is None:
         return translation
     space = translation.space
@@ -99,7 +102,10 @@ def choose_strategy(search: Any, goal: Goal, space: Space) -> Strategy:
     if search.stages is not None:
         return _build_stages(search.stages, search.n_iter, strategy_of(given))
     if given == "auto" and len(space.columns.fractions) > 1 and isinstance(goal, Quality):
-        return MultiFidelity()
+        limited = search.timeout is not None or search.max_cost is not None
+        # n_iter counts a small or cheap candidate like any other. With the gain per cost, a search
+        # that it alone limits would spend its candidates on cheap corners of the space.
+        return MultiFidelity() if limited else MultiFidelity(cost_power=0.0)
     return strategy_of(given)
 
 

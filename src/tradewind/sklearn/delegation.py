@@ -67,8 +67,8 @@ class Delegation:
             params = process_routing(self, "score", **params).scorer["score"]
         elif params:
             raise ValueError(
-                f"[{', '.join(sorted(params))}] cannot be passed to score unless metadata routing "
-                "is enabled: sklearn.set_config(enable_metadata_routing=True)"
+                f"passing [{', '.join(sorted(params))}] to score is only supported if metadata "
+                "routing is enabled: sklearn.set_config(enable_metadata_routing=True)"
             )
         scorer = self.scorer_[self._metric] if isinstance(self.scorer_, dict) else self.scorer_
         score = scorer(best, X, y, **params)

@@ -25,6 +25,7 @@ from sklearn.utils.metaestimators import _safe_split
 from tradewind.data.folds import Fold, Folds
 from tradewind.data.subsets import subset
 from tradewind.runners.run import Run
+from tradewind.sklearn.callbacks import Task
 from tradewind.space.distributions import Translation
 from tradewind.types import Indices
 
@@ -83,36 +84,52 @@ class Evaluation:
     scorer: Callable[..., Any]
     error_score: float | Literal["raise"]
     train_scores: bool = False
+    task: Task = field(default_factory=Task)  # the search, for scikit-learn's callbacks
 
-    def fit(self, params: Mapping[str, Any], train: Any, test: Any) -> Fit:
-        """Fit a candidate on the training rows and score it on the test rows."""
+    def fit(self, params: Mapping[str, Any], train: Any, test: Any, *, number: int) -> Fit:
+        """Fit a candidate on the training rows and score it on the test rows. `number` tells the
+        fits of a search apart."""
         model, data = configure(self.estimator, params), self.data
         X_train, y_train = _safe_split(model, data.X, data.y, train)
+        fit_params = self._select_rows(data.fit_params, train)
+        task = self.task.fit(number, X_train, y_train, fit_params)
         begin = time.perf_counter()
         try:
-            fit(model, X_train, y_train, self._select_rows(data.fit_params, train))
+            with task.begun_for(model):
+                fit(model, X_train, y_train, fit_params)
         except Exception:
+            task.end()
             if self.error_score == "raise":
                 raise
             spent = time.perf_counter() - begin
             return Fit(spent, 0.0, {}, {}, len(train), error=traceback.format_exc())
         fit_time = time.perf_counter() - begin
-        return self._score(model, fit_time, train, test)
+        try:
+            return self._score(model, fit_time, train, test)
+        finally:
+            task.end()
 
     @property
     def can_fit_folds(self) -> bool:
         """Whether all folds of a candidate can be fitted in one call: the estimator has
-        `fit_folds`, and there are no parameters for `fit`."""
-        return hasattr(self.estimator, "fit_folds") and not self.data.fit_params
+        `fit_folds`, there are no parameters for `fit`, and no callbacks want to hear of each."""
+        return (
+            hasattr(self.estimator, "fit_folds")
+            and not self.data.fit_params
+            and not self.task.has_callbacks
+        )
 
-    def fit_folds(self, params: Mapping[str, Any], folds: Sequence[tuple[Any, Any]]) -> list[Fit]:
-        """Fit a candidate to all folds in one call and score each. Folds share the time equally."""
+    def fit_folds(
+        self, params: Mapping[str, Any], folds: Sequence[tuple[Any, Any]], *, number: int
+    ) -> list[Fit]:
+        """Fit a candidate to all folds in one call and score each. Folds share the time equally.
+        `number` is that of the first fit."""
         data = self.data
         begin = time.perf_counter()
         try:
             models = configure(self.estimator, params).fit_folds(data.X, data.y, folds)
         except Exception:  # one fold failed; the others may succeed on their own
-            return [self.fit(params, train, test) for train, test in folds]
+            return [self.fit(params, *fold, number=number + i) for i, fold in enumerate(folds)]
         share = (time.perf_counter() - begin) / len(folds)
         return [
             self._score(model, share, train, test)
@@ -228,7 +245,7 @@ class CrossValidatedObjective:
         )
         fits: list[Fit] = []
         with sklearn.config_context(**self.config):
-            for fold, fit in self._fits(params, folds):
+            for fold, fit in self._fits(params, folds, run.number * len(splits)):
                 fits.append(fit)
                 score = self._optimized_score(fit)
                 if math.isfinite(score):
@@ -243,15 +260,19 @@ class CrossValidatedObjective:
             )
         return {"cost": float(np.mean([fit.fit_time for fit in fits]))}
 
-    def _fits(self, params: Mapping[str, Any], folds: Folds) -> Iterator[tuple[Fold, Fit]]:
-        """A fit for each fold. Without racing, all folds are fitted in one call if possible."""
+    def _fits(
+        self, params: Mapping[str, Any], folds: Folds, number: int
+    ) -> Iterator[tuple[Fold, Fit]]:
+        """A fit for each fold; `number` is that of the first. Without racing, all folds are fitted
+        in one call if possible."""
         if self.racing is None and self.evaluation.can_fit_folds:
             every = list(folds)
             pairs = [(fold.train, fold.valid) for fold in every]
-            yield from zip(every, self.evaluation.fit_folds(params, pairs), strict=True)
+            fits = self.evaluation.fit_folds(params, pairs, number=number)
+            yield from zip(every, fits, strict=True)
         else:
-            for fold in folds:
-                yield fold, self.evaluation.fit(params, fold.train, fold.valid)
+            for i, fold in enumerate(folds, number):
+                yield fold, self.evaluation.fit(params, fold.train, fold.valid, number=i)
 
     def _optimized_score(self, fit: Fit) -> float:
         """The score that the study sees. It is not finite if there is none."""

@@ -30,6 +30,7 @@ from tradewind.sklearn.arguments import (
     choose_goal,
     choose_strategy,
 )
+from tradewind.sklearn.callbacks import CallbackSupportMixin, Task, callbacks_of
 from tradewind.sklearn.candidates import Candidate, refit_size
 from tradewind.sklearn.cv_results import Row, build_cv_results, metric_names, report_failures
 from tradewind.sklearn.delegation import Delegation
@@ -53,7 +54,12 @@ from tradewind.study.study import Study
 from tradewind.types import Trial
 
 
-class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class TradeoffSearchCV(
+    Delegation,
+    MetaEstimatorMixin,  # type: ignore[misc]
+    CallbackSupportMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Tune an estimator for its score, or for a trade-off between score and training time.
 
     Use it like scikit-learn's `RandomizedSearchCV`. The difference is in how it picks candidates:
@@ -65,6 +71,7 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
     space : the parameters to search. Either a dict of lists and SciPy distributions or a list of
         such dicts, as in `RandomizedSearchCV`; or a `Space`; or a dict that `Space.from_dict`
         reads.
+    param_distributions : another name for `space`, as in `RandomizedSearchCV`. Give one of them.
     goal : what makes a candidate the best. `Quality()`, the default, wants the highest mean test
         score. `Tradeoff(alpha, reference)` also counts the cost, which is the mean time of a fit
         in seconds.
@@ -72,8 +79,9 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         search.
     train_sizes : fractions of the training rows to choose from, such as `[0.25, 0.5, 1.0]`. Under
         `Quality`, small sizes are a cheap way to learn about the largest one, and the best
-        estimator is trained with the largest. Under `Tradeoff`, the size is one more parameter,
-        and the best estimator is trained with the size that was chosen.
+        estimator is trained with the largest. They pay with a `timeout` or `max_cost`; if only
+        `n_iter` limits the search, only the first candidates are small. Under `Tradeoff`, the size
+        is one more parameter, and the best estimator is trained with the size that was chosen.
     stages : growing fractions of the training rows, such as `[0.3, 1.0]`, or a
         `strategies.Staged`. The stages are searched one after the other with equal shares of
         `n_iter`. Each begins with the best configurations of the one before.
@@ -89,7 +97,7 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
     racing : None, or an error rate such as 0.05. A candidate is stopped after some of its folds if
         it is clearly behind the best one. The rate bounds the probability that this happens to a
         candidate that is just as good.
-    timeout : seconds after which the search ends.
+    timeout : seconds after which the search ends, or text such as "2h" or "90min".
     max_cost : seconds of fitting, all folds together, after which the search ends.
     storage : where to keep the study: a path (SQLite) or `postgresql://…`. A search that was
         interrupted continues when it is fitted again with the same data. Candidates that were
@@ -116,8 +124,9 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
     def __init__(
         self,
         estimator: Any,
-        space: Any,
+        space: Any = None,
         *,
+        param_distributions: Any = None,
         goal: Goal | None = None,
         n_iter: int | None = 20,
         train_sizes: Sequence[float] | None = None,
@@ -132,13 +141,14 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         error_score: Any = np.nan,
         return_train_score: bool = False,
         racing: float | None = None,
-        timeout: float | None = None,
+        timeout: float | str | None = None,
         max_cost: float | None = None,
         storage: Any = None,
         name: str | None = None,
     ) -> None:
         self.estimator = estimator
         self.space = space
+        self.param_distributions = param_distributions
         self.goal = goal
         self.n_iter = n_iter
         self.train_sizes = train_sizes
@@ -166,12 +176,18 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         `groups` goes to the splitter and all other `params` to the estimator's `fit`. If metadata
         routing is enabled, they go where they were requested. A parameter with a value for each
         row is split like the rows."""
+        with callbacks_of(self):
+            return self._fit(X, y, params)
+
+    def _fit(self, X: Any, y: Any, params: Mapping[str, Any]) -> TradeoffSearchCV:
         check_arguments(self)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # left by an earlier fit
         scoring = self._scoring()
         X, y = indexable(X, y)
         data, splitting = self._route(X, y, params, scoring)
+        task = Task.of(self, X, y, params)
+        task.begin()
         splits = self._split(X, y, splitting)
         translation = build_space(self)
         self._check_names(translation)
@@ -185,12 +201,13 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         )
         self.study_ = self._study(translation.space, evaluation, scoring)
         objective = CrossValidatedObjective(evaluation, translation, scoring.metric, self.racing)
-        fits = run_trials(self, self.study_, objective)
+        fits = run_trials(self, self.study_, objective, task)
         self._tabulate(translation, fits, scoring)
         self._choose()
         self._data: TrainingData | None = data  # for `select`
         if self.refit:
-            self._fit_best(data)
+            self._fit_best(data, task)
+        task.end()
         return self
 
     def select(self, goal: Goal, X: Any = None, y: Any = None, **params: Any) -> TradeoffSearchCV:
@@ -216,7 +233,7 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
             )
         self._choose(goal)
         if self.refit and data is not None:
-            self._fit_best(data)
+            self._fit_best(data, Task())
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -269,7 +286,9 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
                 f"{self.n_splits_} splits, got {len(splits)}"
             )
         if not splits:
-            raise ValueError("No fits were performed. Was the CV iterator empty?")
+            raise ValueError(
+                "No fits were performed. Was the CV iterator empty? Were there no candidates?"
+            )
         return splits
 
     def _check_names(self, translation: Translation) -> None:
@@ -360,7 +379,7 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
         trial = study.best if goal is None else study.best_for(goal)
         return trial, refit_size(study, trial)
 
-    def _fit_best(self, data: TrainingData) -> None:
+    def _fit_best(self, data: TrainingData, task: Task) -> None:
         model = configure(self.estimator, self.best_params_)
         X, y, params = data.X, data.y, data.fit_params
         self.best_rows_ = None
@@ -368,9 +387,12 @@ class TradeoffSearchCV(Delegation, MetaEstimatorMixin, BaseEstimator):  # type: 
             self.best_rows_ = data.subset(self.best_train_size_, self.study_.trials[0].data_seed)
             params = select_rows(params, self.best_rows_, count_rows(X))
             X, y = _safe_split(model, X, y, self.best_rows_)
+        refit = task.part("refit-with-best-params", X, y, params)
         begin = time.perf_counter()
-        fit(model, X, y, params)
+        with refit.begun_for(model):
+            fit(model, X, y, params)
         self.refit_time_ = time.perf_counter() - begin
         self.best_estimator_ = model
+        refit.end()
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_

@@ -4,12 +4,14 @@ reached. `TradeoffSearchCV.fit` calls this between its preparations and its tabl
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tradewind.errors import NothingFinished, WorkerError, warn
 from tradewind.optimizer.strategies.fidelity import MultiFidelity
+from tradewind.sklearn.callbacks import Task
 from tradewind.sklearn.evaluation import CandidateFailed, CrossValidatedObjective, Fit
 from tradewind.sklearn.parallel import open_workers
 from tradewind.study.study import Study
@@ -19,9 +21,10 @@ ENDED = (State.FINISHED, State.FAILED)
 
 
 def run_trials(
-    search: Any, study: Study, objective: CrossValidatedObjective
+    search: Any, study: Study, objective: CrossValidatedObjective, task: Task
 ) -> dict[int, list[Fit]]:
-    """Evaluate what is left of `n_iter` candidates. Returns their fits by trial number."""
+    """Evaluate what is left of `n_iter` candidates. Returns their fits by trial number. `task` is
+    the whole fit, for scikit-learn's callbacks."""
     n_splits = len(objective.evaluation.splits)
     before = {trial.number for trial in study.trials if trial.state in ENDED}
     n, fits = _count_candidates(search, study), dict[int, list[Fit]]()
@@ -32,6 +35,9 @@ def run_trials(
     if search.verbose > 0:
         total = "" if n is None else f" of {n} candidates, totalling {n * n_splits} fits"
         print(f"Fitting {n_splits} folds for each{total or ' candidate'}")
+    searching = task.parts("search", None if n is None else n * n_splits)
+    searching.begin()
+    objective = replace(objective, evaluation=replace(objective.evaluation, task=searching))
     ended: list[Trial] = []
     callbacks = [lambda _, trial: ended.append(trial), *([_print] if search.verbose > 1 else [])]
     with open_workers(objective, fits, search.n_jobs, n) as (keeping, runner):
@@ -41,9 +47,10 @@ def run_trials(
                 keeping,
                 n_trials=n_trials,
                 timeout=search.timeout,
-                max_cost=None if search.max_cost is None else search.max_cost / n_splits,
+                max_cost=search.max_cost,
                 runner=runner,
                 catch=CandidateFailed,
+                give_up_after=None,
                 callbacks=callbacks,
                 show_progress=None if search.verbose == 1 else False,
             )
@@ -57,6 +64,7 @@ def run_trials(
                 _enqueue_recommended(study)
                 optimize(1)
     _add_lost_fits(search, study, fits, before, n_splits)
+    searching.end()
     return fits
 
 

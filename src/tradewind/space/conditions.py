@@ -105,6 +105,14 @@ def at_least(low: float) -> AtLeast:
     return AtLeast(low)
 
 
+def written(condition: Condition) -> str:
+    """A condition as a user would write it: a value, a list of values, or `at_least(2)`."""
+    if isinstance(condition, AtLeast):
+        return f"at_least({condition.low!r})"
+    values = condition.values
+    return repr(values[0] if len(values) == 1 else list(values))
+
+
 def read_conditions(given: Mapping[str, Any] | None, *, what: str) -> dict[str, Condition]:
     """Conditions by name, from `{"kernel": "poly", "layers": at_least(2)}`; errors begin with
     `what`."""

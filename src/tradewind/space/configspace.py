@@ -1,7 +1,7 @@
 """Spaces from ConfigSpace's JSON files, of both its formats (0.2 to 0.4, and 1.x).
 
 Defaults, names and metadata are left out. A feature without a counterpart here (distributions
-other than uniform, quantization, alternatives over several parents, relations) raises a
+other than uniform, steps on a log scale, alternatives over several parents, relations) raises a
 `SpaceError`: a space that silently differs from its file would be worse.
 """
 
@@ -61,11 +61,11 @@ def from_configspace(source: str | PathLike[str] | Mapping[str, Any]) -> Space:
 def _read_parameter(item: Mapping[str, Any]) -> _Kind:
     match _key(item, "type", str):
         case "uniform_float":
-            _refuse_quantization(item, steps=(None,))
-            return Float(_key(item, "lower"), _key(item, "upper"), log=item.get("log", False))
+            bounds = _key(item, "lower"), _key(item, "upper")
+            return Float(*bounds, log=item.get("log", False), step=item.get("q"))
         case "uniform_int":
-            _refuse_quantization(item, steps=(None, 1))
-            return Int(_key(item, "lower"), _key(item, "upper"), log=item.get("log", False))
+            bounds, step = (_key(item, "lower"), _key(item, "upper")), item.get("q")
+            return Int(*bounds, log=item.get("log", False), step=1 if step is None else step)
         case "categorical":
             _refuse_weights(item)
             return Categorical(_list(item, "choices"))
@@ -78,11 +78,6 @@ def _read_parameter(item: Mapping[str, Any]) -> _Kind:
                 "types uniform_float, uniform_int, categorical, ordinal and constant can be "
                 f"read, but got {kind!r}"
             )
-
-
-def _refuse_quantization(item: Mapping[str, Any], *, steps: tuple[int | None, ...]) -> None:
-    if item.get("q") not in steps:
-        raise SpaceError(f"a quantized range cannot be read, but got q={item['q']!r}: list values")
 
 
 def _refuse_weights(item: Mapping[str, Any]) -> None:
@@ -183,14 +178,16 @@ def _join_any(clauses: list[_Clause], kinds: Mapping[str, _Kind]) -> _Clause:
 
 def _values(parameter: _Kind) -> list[Value]:
     """All values of a finite parameter with few of them."""
-    if isinstance(parameter, Float):
+    if isinstance(parameter, Float) and parameter.step is None:
         raise SpaceError("on a float only GT has a counterpart (at_least)")
     if parameter.cells > _MOST_LISTED:
         raise SpaceError(
             f"a condition can list at most {_MOST_LISTED} values, but there are {parameter.cells}"
         )
+    if isinstance(parameter, Float):
+        return [parameter.grid_value(cell) for cell in range(parameter.cells)]
     if isinstance(parameter, Int):
-        return list(range(parameter.low, parameter.high + 1))
+        return list(range(parameter.low, parameter.high + 1, parameter.step))
     return list(parameter.choices)
 
 

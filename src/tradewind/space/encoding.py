@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tradewind.errors import SpaceError
+from tradewind.space.drivers import cost_drivers
 from tradewind.space.parameters import Bool, Categorical, Int, Parameter, TrainSize
 from tradewind.types import Array, Columns, Config, Mask
 
@@ -198,4 +199,5 @@ def _columns(parameters: Sequence[Parameter]) -> Columns:
         conditional=np.array([bool(p.when) for p in parameters]),
         size=np.array([isinstance(p, TrainSize) for p in parameters]),
         fractions=next((p.fractions for p in parameters if isinstance(p, TrainSize)), ()),
+        drivers=cost_drivers(parameters),
     )

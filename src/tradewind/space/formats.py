@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tradewind.checks import suggest
 from tradewind.errors import SpaceError
 from tradewind.plain import parse_json
 from tradewind.space.conditions import AtLeast, Condition, OneOf, number
@@ -28,10 +29,10 @@ FORMAT = 1  # increases with each change that older readers would misread
 
 # type -> the class, its required keys, its optional keys
 _TYPES: dict[str, tuple[Callable[..., Parameter], tuple[str, ...], tuple[str, ...]]] = {
-    "float": (Float, ("low", "high"), ("log", "when")),
-    "int": (Int, ("low", "high"), ("log", "when")),
+    "float": (Float, ("low", "high"), ("log", "step", "drives_cost", "when")),
+    "int": (Int, ("low", "high"), ("log", "step", "drives_cost", "when")),
     "categorical": (Categorical, ("choices",), ("when",)),
-    "ordinal": (Ordinal, ("choices",), ("when",)),
+    "ordinal": (Ordinal, ("choices",), ("drives_cost", "when")),
     "bool": (Bool, (), ("when",)),
     "train_size": (TrainSize, ("choices",), ()),
 }
@@ -67,8 +68,12 @@ def _parameter_to_dict(name: str, p: Parameter) -> dict[str, Any]:
         data |= {"low": p.low, "high": p.high}
         if p.log:
             data["log"] = True
+        if p.step not in (None, 1) or (isinstance(p, Float) and p.step is not None):
+            data["step"] = p.step
     elif isinstance(p, (Categorical, Ordinal, TrainSize)):
         data["choices"] = list(p.choices)
+    if isinstance(p, (Float, Int, Ordinal)) and p.drives_cost:
+        data["drives_cost"] = True
     if p.when:
         data["when"] = _conditions_to_dict(p.when)
     return data
@@ -186,7 +191,7 @@ def _read_parameter(form: Any) -> Parameter:
         raise SpaceError(f"'choices' must be a list, but got {given['choices']!r}")
     try:
         return make(**given)
-    except TypeError as error:  # `log` is not a bool; everything else raises SpaceError
+    except TypeError as error:  # `log` or `drives_cost` is not a bool; all else raises SpaceError
         raise SpaceError(str(error)) from None
 
 
@@ -241,4 +246,5 @@ def _check_keys(
     for key in given:
         if key not in required and key not in optional:
             allowed = ", ".join(map(repr, (*required, *optional)))
-            raise SpaceError(f"{what} has no key {key!r}: it takes {allowed}")
+            near = suggest(key, (*required, *optional))
+            raise SpaceError(f"{what} has no key {key!r}{near}: it takes {allowed}")

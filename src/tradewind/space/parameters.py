@@ -14,7 +14,13 @@ from typing import Any, Protocol, TypeAlias
 
 from tradewind.checks import unpacked
 from tradewind.errors import ConfigError, SpaceError
-from tradewind.space.conditions import Condition, number, plain_value, read_conditions
+from tradewind.space.conditions import (
+    Condition,
+    number,
+    plain_value,
+    read_conditions,
+    written,
+)
 from tradewind.space.scales import ChoiceScale, FloatScale, IntScale, key
 from tradewind.types import Value
 
@@ -22,6 +28,9 @@ from tradewind.types import Value
 # four ulps to the edges of a cell. On a log scale the logarithm (up to 28) takes another factor.
 _MOST_CELLS = 2**50
 _MOST_ON_LOG_SCALE = 2**40
+
+_OFF_GRID = 1e-9  # how far a value may be off the grid of a step by rounding, in steps
+_FINEST = 1e-10  # the finest step relative to the bounds: values have 12 digits
 
 DEFAULT_SIZES = (0.2, 0.4, 0.6, 0.8, 1.0)  # W20 §3.4.1
 
@@ -38,11 +47,15 @@ class Parameter(Protocol):
     def from_unit(self, u: float) -> Value: ...
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Float(FloatScale):
-    """A real number from `low` to `high`, on a log scale if `log` is True."""
+    """A real number from `low` to `high`, on a log scale if `log` is True.
+
+    With a `step`, only `low`, `low + step`, … and `high` are possible. `drives_cost` says that the
+    cost is expected to grow in proportion to the value."""
 
     when: Mapping[str, Condition] = field(hash=False)
+    drives_cost: bool
 
     def __init__(
         self,
@@ -50,6 +63,8 @@ class Float(FloatScale):
         high: float,
         *,
         log: bool = False,
+        step: float | None = None,
+        drives_cost: bool = False,
         when: Mapping[str, Any] | None = None,
     ) -> None:
         a, b = map(float, _check_bounds("Float", low, high, log))
@@ -65,7 +80,13 @@ class Float(FloatScale):
                 f"Float(log=True): the bounds must differ on the log scale, but got "
                 f"low={a!r}, high={b!r}; use log=False"
             )
-        _freeze(self, low=a, high=b, log=log, when=read_conditions(when, what="when="))
+        size = None if step is None else float(_check_step("Float", a, b, log, step))
+        conditions = read_conditions(when, what="when=")
+        driver = _check_driver("Float", drives_cost, [a])
+        _freeze(self, low=a, high=b, log=log, step=size, when=conditions, drives_cost=driver)
+
+    def __repr__(self) -> str:
+        return _show(self, self.low, self.high, step=self.step)
 
     def check(self, value: Any) -> float:
         x = number(value)
@@ -73,14 +94,26 @@ class Float(FloatScale):
             raise ConfigError(f"must be a finite number, but got {value!r}")
         if not self.low <= x <= self.high:
             raise ConfigError(f"must be from {self.low!r} to {self.high!r}, but got {x!r}")
-        return float(x)
+        if self.step is None:
+            return float(x)
+        nearest = self.grid_value(self.cell(x))
+        if not math.isclose(x, nearest, rel_tol=1e-14, abs_tol=_OFF_GRID * self.step):
+            raise ConfigError(
+                f"must be {self.low!r} plus a whole number of steps of {self.step!r}, but got "
+                f"{x!r}; the nearest is {nearest!r}"
+            )
+        return nearest
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Int(IntScale):
-    """A whole number from `low` to `high`, both included, on a log scale if `log` is True."""
+    """A whole number from `low` to `high`, both included, on a log scale if `log` is True.
+
+    With a `step`, only `low`, `low + step`, … and `high` are possible. `drives_cost` says that the
+    cost is expected to grow in proportion to the value: `epochs=Int(1, 30, drives_cost=True)`."""
 
     when: Mapping[str, Condition] = field(hash=False)
+    drives_cost: bool
 
     def __init__(
         self,
@@ -88,6 +121,8 @@ class Int(IntScale):
         high: int,
         *,
         log: bool = False,
+        step: int = 1,
+        drives_cost: bool = False,
         when: Mapping[str, Any] | None = None,
     ) -> None:
         bounds = _check_bounds("Int", low, high, log)
@@ -104,7 +139,15 @@ class Int(IntScale):
             raise SpaceError(f"Int: `high - low < 2**50` must hold, but got low={a}, high={b}")
         if log and b > _MOST_ON_LOG_SCALE:
             raise SpaceError(f"Int(log=True): `high <= 2**40` must hold, but got high={b}")
-        _freeze(self, low=a, high=b, log=log, when=read_conditions(when, what="when="))
+        size = 1 if number(step) == 1 else _check_step("Int", a, b, log, step)
+        if size != int(size):
+            raise SpaceError(f"Int: step must be a whole number, but got {step!r}")
+        conditions = read_conditions(when, what="when=")
+        driver = _check_driver("Int", drives_cost, [a])
+        _freeze(self, low=a, high=b, log=log, step=int(size), when=conditions, drives_cost=driver)
+
+    def __repr__(self) -> str:
+        return _show(self, self.low, self.high, step=None if self.step == 1 else self.step)
 
     def check(self, value: Any) -> int:
         x = number(value)
@@ -112,17 +155,27 @@ class Int(IntScale):
             raise ConfigError(f"must be a whole number, but got {value!r}")
         if not self.low <= x <= self.high:
             raise ConfigError(f"must be from {self.low} to {self.high}, but got {x!r}")
+        if (int(x) - self.low) % self.step:
+            raise ConfigError(
+                f"must be {self.low} plus a whole number of steps of {self.step}, but got {x!r}"
+            )
         return int(x)
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class _Choices(ChoiceScale):
     """One of a list of values."""
 
     when: Mapping[str, Condition] = field(hash=False)
+    drives_cost = False
 
-    def __init__(self, choices: Iterable[Value], *, when: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, choices: Iterable[Value], *others: Any, when: Mapping[str, Any] | None = None
+    ) -> None:
         kind = type(self).__name__
+        if others:
+            listed = ", ".join(map(repr, (choices, *others)))
+            raise SpaceError(f"{kind} takes one list of values: write {kind}([{listed}])")
         if isinstance(choices, (str, bytes, Mapping)) or not isinstance(choices, Iterable):
             raise SpaceError(f"{kind} takes a list of values, but got {choices!r}")
         if isinstance(choices, AnySet):
@@ -137,9 +190,14 @@ class _Choices(ChoiceScale):
             seen.add(key(v))
         _freeze(self, choices=values, when=read_conditions(when, what="when="))
 
+    def __repr__(self) -> str:
+        return _show(self, list(self.choices))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Choices) or type(self) is not type(other):
             return NotImplemented
+        if self.drives_cost != other.drives_cost:
+            return False
         return list(self._cell_of) == list(other._cell_of) and self.when == other.when
 
     def check(self, value: Any) -> Value:
@@ -149,36 +207,53 @@ class _Choices(ChoiceScale):
             raise ConfigError(f"must be one of {list(self.choices)!r}, but got {value!r}") from None
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Categorical(_Choices):
     """One of a list of values whose order means nothing."""
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Ordinal(_Choices):
-    """One of a list of values in a meaningful order: `Ordinal([32, 64, 128])`."""
+    """One of a list of values in a meaningful order: `Ordinal([32, 64, 128])`. `drives_cost` says
+    that the values are numbers and that the cost is expected to grow in proportion to them."""
+
+    def __init__(
+        self,
+        choices: Iterable[Value],
+        *others: Any,
+        drives_cost: bool = False,
+        when: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(choices, *others, when=when)
+        _freeze(self, drives_cost=_check_driver("Ordinal", drives_cost, self.choices))
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Bool(_Choices):
     """True or False."""
 
-    choices: tuple[Value, ...] = field(init=False, repr=False)
+    choices: tuple[Value, ...] = field(init=False)
 
     def __init__(self, *, when: Mapping[str, Any] | None = None) -> None:
         super().__init__((False, True), when=when)
 
+    def __repr__(self) -> str:
+        return _show(self)
 
-@dataclass(frozen=True, init=False, eq=False)
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class TrainSize(_Choices):
     """The fraction of the training set to train with, as one more hyper-parameter (W20 §3.4.1)."""
 
     def __init__(
-        self, choices: Iterable[float] = DEFAULT_SIZES, *, when: Mapping[str, Any] | None = None
+        self,
+        choices: Iterable[float] = DEFAULT_SIZES,
+        *others: Any,
+        when: Mapping[str, Any] | None = None,
     ) -> None:
         if when:
             raise SpaceError("TrainSize cannot be conditional: every trial has a training size")
-        super().__init__(choices)
+        super().__init__(choices, *others)
         sizes = []
         for v in self.choices:
             if isinstance(v, bool) or not isinstance(v, (int, float)) or not 0 < v <= 1:
@@ -194,12 +269,62 @@ class TrainSize(_Choices):
         return self.choices  # type: ignore[return-value]
 
 
-Finite: TypeAlias = Int | _Choices
+Finite: TypeAlias = Float | Int | _Choices  # a Float has cells if it has a step
 
 
 def _freeze(parameter: object, **values: Any) -> None:
     for name, value in values.items():
         object.__setattr__(parameter, name, value)
+
+
+def _show(parameter: Parameter, *arguments: Any, step: float | None = None) -> str:
+    """A parameter as a user would write it."""
+    shown = [repr(argument) for argument in arguments]
+    if getattr(parameter, "log", False):
+        shown.append("log=True")
+    if step is not None:
+        shown.append(f"step={step!r}")
+    if getattr(parameter, "drives_cost", False):
+        shown.append("drives_cost=True")
+    if parameter.when:
+        conditions = ", ".join(f"{n!r}: {written(c)}" for n, c in parameter.when.items())
+        shown.append(f"when={{{conditions}}}")
+    return f"{type(parameter).__name__}({', '.join(shown)})"
+
+
+def _check_driver(kind: str, drives_cost: Any, values: Iterable[Any]) -> bool:
+    """`drives_cost`, if the cost can be proportional to these values."""
+    if not isinstance(drives_cost, bool):
+        raise TypeError(f"drives_cost must be True or False, but got {drives_cost!r}")
+    for value in values if drives_cost else ():
+        x = number(value)
+        if x is None or x <= 0:
+            raise SpaceError(f"{kind}(drives_cost=True) takes numbers > 0, but got {value!r}")
+    return drives_cost
+
+
+def _check_step(kind: str, low: float, high: float, log: bool, step: Any) -> float:
+    """The step of a grid from `low` to `high`."""
+    size = number(step)
+    if size is None or size <= 0:
+        raise SpaceError(f"{kind}: step must be a number > 0, but got {step!r}")
+    if log:
+        raise SpaceError(f"{kind}: a log scale has no step, but got log=True, step={size!r}")
+    steps = (high - low) / size
+    if kind == "Float" and size < _FINEST * max(abs(low), abs(high)):
+        raise SpaceError(
+            f"Float: step must be at least {_FINEST} of the larger bound, but got low={low!r}, "
+            f"high={high!r}, step={size!r}"
+        )
+    whole = round(steps)
+    if whole < 1 or abs(steps - whole) > _OFF_GRID * max(whole, 1):
+        below, above = (low + n * size for n in (max(math.floor(steps), 1), math.floor(steps) + 1))
+        nearest = f"{below:.12g}" + f" or {above:.12g}" * (above > below)
+        raise SpaceError(
+            f"{kind}: high must be low plus a whole number of steps, but got low={low!r}, "
+            f"high={high!r}, step={size!r}; write high={nearest}"
+        )
+    return size
 
 
 def _check_bounds(kind: str, low: Any, high: Any, log: Any) -> tuple[int | float, int | float]:

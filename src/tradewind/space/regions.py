@@ -37,7 +37,8 @@ class Region:
     def holds(self, value: Value) -> bool:
         """Whether the condition holds for a valid value."""
         if isinstance(self._parameter, Float):
-            return bool(self.edges[0] <= self._parameter.to_unit(value))
+            below = np.searchsorted(self.edges, self._parameter.to_unit(value), side="right")
+            return bool(below % 2 == 1)  # see `encoding.within`
         return self.condition.holds(value)
 
     def stretch(self, u: float) -> float:
@@ -49,7 +50,7 @@ class Region:
 
 
 def _intervals(parameter: Parameter, condition: Condition) -> list[tuple[float, float]]:
-    if isinstance(parameter, Float):
+    if isinstance(parameter, Float) and parameter.step is None:
         return [(_first_unit(parameter, condition), _BEYOND)]
     assert isinstance(parameter, Finite)
     runs = _runs(parameter, condition)
@@ -82,11 +83,11 @@ def _runs(parameter: Finite, condition: Condition) -> list[tuple[int, int]]:
         except ConfigError as error:
             raise SpaceError(str(error)) from None
         return _join(sorted({parameter.cell(v) for v in values}))
-    if isinstance(parameter, Int):
-        first = max(math.ceil(condition.low), parameter.low)
-        if first > parameter.high:
+    if isinstance(parameter, (Int, Float)):
+        first = parameter.first_cell(condition.low)
+        if first >= parameter.cells:
             raise SpaceError(f"{condition} can never hold: the largest value is {parameter.high!r}")
-        return [(parameter.cell(first), parameter.cells - 1)]
+        return [(first, parameter.cells - 1)]
     cells = [i for i, v in enumerate(parameter.choices) if condition.holds(v)]
     if not cells:
         raise SpaceError(f"{condition} can never hold: it takes {list(parameter.choices)!r}")

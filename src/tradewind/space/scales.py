@@ -2,8 +2,9 @@
 
 A finite scale divides the interval into `cells`, one per value, and puts each value at the centre
 of its cell. Uniform sampling therefore makes all choices, and all integers of a linear scale,
-equally likely. A continuous scale has `cells = 0`. The parameters of parameters.py inherit from
-these classes and check what users declare; encoding.py calls them for each value of a row.
+equally likely. A continuous scale has `cells = 0`, unless a `step` makes it a grid. The parameters
+of parameters.py inherit from these classes and check what users declare; encoding.py calls them for
+each value of a row.
 """
 
 from __future__ import annotations
@@ -29,15 +30,20 @@ def key(value: Any) -> tuple[bool, Any]:
 
 @dataclass(frozen=True, init=False)
 class FloatScale:
-    """Real numbers from `low` to `high`."""
+    """Real numbers from `low` to `high`; with a `step`, only `low`, `low + step`, … and `high`."""
 
     low: float
     high: float
     log: bool
+    step: float | None
 
-    cells = 0
+    @cached_property
+    def cells(self) -> int:
+        return 0 if self.step is None else round((self.high - self.low) / self.step) + 1
 
     def to_unit(self, value: Any) -> float:
+        if self.step is not None:
+            return (self.cell(value) + 0.5) / self.cells
         a, b = self._ends
         u = ((math.log(value) if self.log else value) - a) / (b - a)
         return u if 0.0 <= u <= 1.0 else float(u > 0.5)  # rounding can leave [0, 1] by an ulp
@@ -46,6 +52,8 @@ class FloatScale:
         """The value at u, rounded to 12 digits; the two bounds are not rounded.
 
         Rounding is stable: `from_unit(to_unit(x)) == x` for every x that this method returns."""
+        if self.step is not None:
+            return self.grid_value(min(max(math.floor(u * self.cells), 0), self.cells - 1))
         if u <= 0.0:
             return self.low
         if u >= 1.0:
@@ -57,6 +65,25 @@ class FloatScale:
         if x <= near_low:
             return self.low
         return self.high if x >= near_high else x
+
+    def grid_value(self, cell: int) -> float:
+        """The value of a cell of the grid, rounded to 12 digits; the two bounds are not rounded."""
+        if not 0 < cell < self.cells - 1:
+            return self.low if cell <= 0 else self.high
+        return self._round(self.low + cell * (self.step or 0.0))
+
+    def cell(self, value: float) -> int:
+        """The index of the cell of the grid whose value is nearest."""
+        return round((value - self.low) / (self.step or 1.0))
+
+    def first_cell(self, least: float) -> int:
+        """The index of the first cell of the grid with a value of `least` or more."""
+        cell = max(self.cell(least), 0)
+        return cell if self.grid_value(cell) >= least else cell + 1
+
+    def edge(self, cell: int) -> float:
+        """Where a cell of the grid begins, which is where the previous one ends."""
+        return cell / self.cells
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
@@ -81,28 +108,29 @@ class FloatScale:
 
 @dataclass(frozen=True, init=False)
 class IntScale:
-    """Whole numbers from `low` to `high`, both included."""
+    """Whole numbers from `low` to `high`, both included, in steps of `step`."""
 
     low: int
     high: int
     log: bool
+    step: int
 
     @property
     def cells(self) -> int:
-        return self.high - self.low + 1
+        return (self.high - self.low) // self.step + 1
 
     def to_unit(self, value: Any) -> float:
         if self.log:
             a, b = self._ends
             return (math.log(value) - a) / (b - a)
-        return float(value - self.low + 0.5) / self.cells
+        return (self.cell(value) + 0.5) / self.cells
 
     def from_unit(self, u: float) -> int:
         if self.log:
             a, b = self._ends
             value = math.floor(math.exp(min(a + u * (b - a), b)) + 0.5)
         else:
-            value = self.low + math.floor(u * self.cells)
+            value = self.low + self.step * math.floor(u * self.cells)
         return min(max(value, self.low), self.high)
 
     def centres(self, u: Array) -> Array:
@@ -121,7 +149,11 @@ class IntScale:
 
     def cell(self, value: int) -> int:
         """The index of the cell of a valid value."""
-        return value - self.low
+        return (value - self.low) // self.step
+
+    def first_cell(self, least: float) -> int:
+        """The index of the first cell with a value of `least` or more."""
+        return max(-((self.low - math.ceil(least)) // self.step), 0)
 
     def edge(self, cell: int) -> float:
         """Where a cell begins, which is where the previous one ends."""

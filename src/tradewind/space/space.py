@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tradewind.checks import suggest
 from tradewind.errors import ConfigError, SpaceError
-from tradewind.space.conditions import Condition
+from tradewind.space.conditions import Condition, written
 from tradewind.space.encoding import Edges, Encoding
 from tradewind.space.parameters import Parameter
 from tradewind.space.regions import Region
@@ -74,7 +75,11 @@ class Space(Encoding):
 
     def __repr__(self) -> str:
         lines = [f"  {name!r}: {p!r}," for name, p in self.items()]
-        tail = f", forbid={list(self.forbid)!r}" if self.forbid else ""
+        clauses = [
+            "{" + ", ".join(f"{name!r}: {written(c)}" for name, c in clause.items()) + "}"
+            for clause in self.forbid
+        ]
+        tail = f", forbid=[{', '.join(clauses)}]" if clauses else ""
         return "Space({\n" + "\n".join(lines) + "\n}" + tail + ")"
 
     # ---- configurations ----
@@ -147,7 +152,10 @@ class Space(Encoding):
             )
         for name in config:
             if name not in self._parameters:
-                raise ConfigError(f"unknown parameter {name!r}: this space has {join_names(self)}")
+                raise ConfigError(
+                    f"unknown parameter {name!r}{suggest(name, self)}: this space has "
+                    f"{join_names(self)}"
+                )
 
     def _check_value(self, name: str, value: Any) -> Value:
         try:
@@ -212,8 +220,8 @@ def _regions(
     for name, condition in clause.items():
         if name not in parameters:
             raise SpaceError(
-                f"{place} names {name!r}, which is not a parameter of this space; "
-                f"it has {join_names(parameters)}"
+                f"{place} names {name!r}, which is not a parameter of this space"
+                f"{suggest(name, parameters)}; it has {join_names(parameters)}"
             )
         try:
             regions.append((name, Region(parameters[name], condition)))

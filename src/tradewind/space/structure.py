@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from tradewind.checks import suggest
 from tradewind.errors import SpaceError
 from tradewind.space.conditions import Condition, read_conditions
 from tradewind.space.parameters import (
@@ -48,8 +49,8 @@ def parents_first(parameters: Mapping[str, Parameter]) -> tuple[str, ...]:
         for parent in p.when:
             if parent not in parameters:
                 raise SpaceError(
-                    f"{name!r} depends on {parent!r}, which is not a parameter of this space; "
-                    f"it has {join_names(parameters)}"
+                    f"{name!r} depends on {parent!r}, which is not a parameter of this space"
+                    f"{suggest(parent, parameters)}; it has {join_names(parameters)}"
                 )
     order: dict[str, None] = {}
     waiting = list(parameters)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tradewind.errors import StorageError
+from tradewind.goals import Tradeoff
 from tradewind.runners.runner import cause
 from tradewind.types import State, Trial
 
@@ -76,6 +77,8 @@ class Progress:
 
     def done(self, trial: Trial, running: int) -> None:
         """Count a trial that has ended, and call the callbacks."""
+        if trial.state is State.FINISHED:
+            _logger.info("%s", _line(trial))
         with suppress(StorageError):
             self._count(trial, running)
             self._warn_above_reference(trial)
@@ -99,20 +102,25 @@ class Progress:
             self._print_sometimes(times=1.5)  # after the next start, if there is one
 
     def _warn_above_reference(self, trial: Trial) -> None:
-        """Warn once if a trial costs more than a reference that the trials decided."""
+        """Warn once if a trial costs more than a reference that the trials decided and that caps
+        costs."""
         goal = self._study._session.plan.goal
-        if self._warned or not goal.open or trial.cost is None or trial.state is not State.FINISHED:
+        capped = isinstance(goal, Tradeoff) and goal.capped
+        if self._warned or not capped or not goal.open or trial.state is not State.FINISHED:
+            return
+        cost = trial.cost if goal.by is None else trial.cost_of(goal.by)
+        if cost is None:
             return
         settled = self._study.goal
         reference = settled.reference
-        if reference is None or trial.cost <= reference or settled.provisional:
+        if reference is None or cost <= reference or settled.provisional:
             return
         self._warned = True
         _logger.warning(
             "trial %d cost %.3g, but costs above %.3g, the reference that the first trials "
             "decided, count like that one: to change this, give the goal a reference",
             trial.number,
-            trial.cost,
+            cost,
             reference,
         )
 
@@ -150,17 +158,33 @@ class Progress:
     def _time_left(self) -> str:
         passed = self._clock() - self._begin
         bounds = []
-        if self._total is not None and self._done:
-            bounds.append(passed / self._done * (self._total - self._done))
+        if (rest := self._seconds_of_rest(passed)) is not None:
+            bounds.append(rest)
         if self._timeout is not None:
             bounds.append(max(self._timeout - passed, 0.0))
         return f"{_clock_time(min(bounds))} left" if bounds and self._running else ""
+
+    def _seconds_of_rest(self, passed: float) -> float | None:
+        """How long the trials that are left will take, by the mean of those done."""
+        if self._total is None or not self._done:
+            return None
+        return passed / self._done * (self._total - self._done)
 
 
 def _clock_time(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _line(trial: Trial) -> str:
+    """`trial 3 finished: value 0.9123, cost 12.5, on 40% of the data, {'x': 0.5}`."""
+    value, cost = f"value {trial.value:.6g}", ""
+    if trial.cost is not None:
+        cost = f", {'cost' if trial.cost_name == 'wall' else trial.cost_name} {trial.cost:.3g}"
+    size = f", on {trial.train_size:.0%} of the data" * (trial.train_size < 1.0)
+    raced = ", clearly behind" * trial.raced
+    return f"trial {trial.number} finished: {value}{cost}{size}{raced}, {dict(trial.params)}"
 
 
 def _describe(best: Trial) -> str:

@@ -5,25 +5,54 @@ Everything here only reads. `Study` adds what changes a study.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
 from tradewind import checks
+from tradewind.checks import or_none
 from tradewind.engine.session import Session
-from tradewind.errors import NothingFinished
-from tradewind.goals import Goal, best_of, efficient
+from tradewind.errors import NothingFinished, no_attribute
+from tradewind.goals import CheapestWithin, Goal, Quality, efficient
+from tradewind.optimizer.belief import Belief
+from tradewind.optimizer.believed import believed, same_configuration, with_repeats
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
+from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.study.tables import data_frame, write_study
-from tradewind.types import Array, Prediction, State, Trial, Value
+from tradewind.study.compare import LEVEL, Comparison, compare_trials, find
+from tradewind.study.explain import Explanation
+from tradewind.study.finish import Final, recorded
+from tradewind.study.forecast import Forecast, forecast
+from tradewind.study.insights import (
+    Importance,
+    PartialDependence,
+    importance,
+    partial_dependence,
+)
+from tradewind.study.predictions import Predicted, Wanted, predict
+from tradewind.study.ranking import best_first, winner
+from tradewind.study.tables import Table, columns, data_frame, write_study
+from tradewind.study.words import Scale
+from tradewind.types import Array, FinishedTrial, Prediction, State, Trial, Value
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_ADVICE = {  # what to write instead of these attributes, which other tools have
+    "best_trial": "write study.best",
+    "best_trials": "write study.frontier()",
+    "trials_dataframe": "write study.to_frame()",
+    "enqueue_trial": "write study.enqueue(params)",
+    "add_trial": "write study.add(params, value, cost=cost)",
+    "study_name": "write study.name",
+    "sampler": "write study.strategy",
+}
 
 
 @dataclass(frozen=True)
@@ -45,10 +74,17 @@ class StudyResults:
     def __init__(self, session: Session, *, name: str) -> None:
         state = session.state
         self.name, self.space, self.seed = name, state.space, state.seed
+        self.cost_name = state.cost_name
         self.direction: Literal["maximize", "minimize"] = (
             "maximize" if state.sign > 0 else "minimize"
         )
         self._session = session
+        self._believed: tuple[object, History] | None = None
+
+    if not TYPE_CHECKING:  # mypy would take every name for an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            no_attribute(self, name, _ADVICE)
 
     @property
     def strategy(self) -> Strategy:
@@ -59,7 +95,7 @@ class StudyResults:
         trials = self.trials
         done = sum(t.finished for t in trials)
         return (
-            f"<Study {self.name!r}: {len(trials)} trials, {done} finished, goal {self.goal}, "
+            f"<Study {self.name!r}: {len(trials)} trials, {done} finished, goal {self.goal!r}, "
             f"seed {self.seed}>"
         )
 
@@ -67,7 +103,8 @@ class StudyResults:
     def goal(self) -> Goal:
         """The goal. If the trials decide its reference cost, it is shown as soon as it is known,
         and marked as provisional while it may still change."""
-        return self._settle(self._session.plan.goal, self._session.snapshot()[1])
+        goal = self._session.plan.goal
+        return self._settle(goal, self._session.snapshot(by=goal.by)[1])
 
     @property
     def trials(self) -> list[Trial]:
@@ -75,42 +112,194 @@ class StudyResults:
         return self._session.trials()
 
     @property
-    def best(self) -> Trial:
+    def best(self) -> FinishedTrial:
         """The best finished trial under the study's goal."""
         return self.best_for(self._session.plan.goal)
 
-    def best_for(self, goal: Goal) -> Trial:
-        """The best finished trial under any goal."""
-        checks.goal(goal)
-        trials, history = self._finished()
-        _check_costs(goal, history)
-        return _winner(trials, history, self._settle(goal, history), self.strategy)
+    @property
+    def best_params(self) -> Mapping[str, Any]:
+        """The parameters of `best`."""
+        return self.best.params
 
-    def frontier(self) -> list[Trial]:
-        """The efficient trials, cheapest first: no other trial is both better and cheaper."""
-        return _frontier(*self._finished(), self.strategy)
+    @property
+    def best_value(self) -> float:
+        """The value of `best`."""
+        return self.best.value
+
+    def best_for(self, goal: Goal) -> FinishedTrial:
+        """The best finished trial under any goal.
+
+        If results are known to be noisy, from folds or from repeats, trials are ranked by what a
+        model believes of them: the best of many noisy results is the luckiest one."""
+        return self._choose(checks.goal(goal))
+
+    def explain(self, goal: Goal | None = None) -> Explanation:
+        """One sentence on what the best trial under a goal, by default that of the study, costs and
+        gains against the most accurate one."""
+        trials, history, goal = self._known_for(goal)
+        belief, scale = self._believe(history), self._scale(trials)
+        choice, best = (winner(history, belief, g, self.strategy) for g in (goal, Quality()))
+        comparison = compare_trials(trials, history, best, choice, scale=scale, by=goal.by)
+        n = len(set(same_configuration(history)))
+        return Explanation(trials[choice], trials[best], comparison, n)
+
+    def compare(self, a: Trial | int, b: Trial | int, *, level: float = LEVEL) -> Comparison:
+        """Whether trial `b` is truly better than trial `a`. Both are trials or their numbers.
+
+        The interval holds the true difference with probability `level`. It comes from the folds
+        that both have, or from repeats of their configurations."""
+        level = checks.probability("level", level)
+        trials, history = self._finished()
+        first, second, scale = find(trials, a), find(trials, b), self._scale(trials)
+        return compare_trials(trials, history, first, second, level=level, scale=scale)
+
+    @property
+    def final(self) -> Final | None:
+        """The final model that `finish` trained and tested last, without the model itself; None if
+        there is none."""
+        return recorded(self._session.read_state())
+
+    def frontier(
+        self, *, tolerance: float | str | None = None, by: str | None = None
+    ) -> list[FinishedTrial]:
+        """The efficient trials, cheapest first: no other trial is both better and cheaper.
+
+        With a `tolerance`, a trial is left out if it is better than a cheaper one by no more than
+        that, or cheaper than a better one by no more than the clock can tell. It is an amount of
+        quality (0.01), a share of the best ("1%"), or "1se", the standard error of each trial. `by`
+        names the cost that counts, if trials report several."""
+        trials, history = self._finished(or_none(checks.cost_name, "by", by))
+        better, cheaper = self._negligible(history, tolerance)
+        counts = may_win(self.strategy, history) & ~history.raced  # raced: the cost is a guess
+        cost: Array = np.where(counts, history.cost, np.nan)
+        chosen = efficient(history.quality, cost, better=better, cheaper=cheaper)
+        return [trials[i] for i in chosen]
+
+    def _negligible(
+        self, history: History, tolerance: float | str | None
+    ) -> tuple[Array | float, float]:
+        """The difference in quality (for each trial), and the share of a cost, that count as
+        nothing."""
+        if tolerance is None:
+            return 0.0, 0.0
+        goal = CheapestWithin(tolerance)
+        _check_costs(goal, history)
+        rng = proposal_rng(history.seed, history.number)
+        noise = Belief.of(self.space, history, rng=rng).cost_noise  # of the logarithm of a cost
+        if goal.needs_noise:
+            return np.sqrt(history.noise), 1.0 - math.exp(-noise)
+        return float(history.quality.max()) - goal.threshold(history.quality), 1 - math.exp(-noise)
 
     def recommend(self) -> Recommendation:
         """What to train. This may differ from `best`, which may be lucky if results are noisy."""
         goal = self._session.plan.goal
         trials, history = self._finished()
         _check_costs(goal, history)
-        return _recommendation(trials, history, goal, self.strategy, self.space)
+        return _recommendation(trials, with_repeats(history), goal, self.strategy, self.space)
+
+    def predict(
+        self,
+        configs: Wanted | Iterable[Wanted],
+        *,
+        train_size: float | None = None,
+        goal: Goal | None = None,
+        level: float = LEVEL,
+    ) -> list[Predicted]:
+        """What to expect of one run of each configuration (a dict, a trial, or a list of them):
+        value, cost and score under a goal, by default that of the study.
+
+        A run lies in an interval with probability `level`. `train_size` replaces the training size
+        of all configurations; a size that is missing is the largest. If no parameter says the size,
+        the trials of just this size are learned from, by default those of the largest."""
+        level = checks.probability("level", level)
+        size = or_none(checks.fraction, "train_size", train_size)
+        _, history, goal = self._known_for(goal)
+        return predict(self.space, history, goal, configs, train_size=size, level=level)
+
+    def forecast(
+        self, n_trials: int | None = None, *, n_workers: int = 1, level: float = LEVEL
+    ) -> Forecast:
+        """How long the next trial will take and what it will cost, and the same for `n_trials` more
+        trials on `n_workers` workers. What is not known yet is None. Print it for a sentence."""
+        goal = self._session.plan.goal
+        trials, history = self._session.snapshot(by=goal.by)
+        return forecast(
+            self.space,
+            trials,
+            history,
+            goal,
+            self.strategy,
+            n_trials=checks.count("n_trials", n_trials),
+            n_workers=checks.whole("n_workers", n_workers, 1),
+            level=checks.probability("level", level),
+        )
+
+    def importance(self, *, by: str | None = None, level: float = LEVEL) -> list[Importance]:
+        """How much each parameter moves quality and cost over the whole space, as shares of their
+        variance, the most important for quality first. `by` names another cost."""
+        level = checks.probability("level", level)
+        _, history = self._finished(or_none(checks.cost_name, "by", by))
+        return importance(self.space, history, level=level)
+
+    def partial_dependence(
+        self, name: str, *, points: int = 20, by: str | None = None, level: float = LEVEL
+    ) -> PartialDependence:
+        """The mean value and cost at each value of a parameter, or at `points` of them, over random
+        configurations in which it is active. `by` names another cost."""
+        level = checks.probability("level", level)
+        _, history = self._finished(or_none(checks.cost_name, "by", by))
+        return partial_dependence(self.space, history, name, points=points, level=level)
 
     def to_frame(self) -> pd.DataFrame:
         """All trials as a pandas data frame, one row each. `score` is what the goal maximizes."""
-        trials, history = self._session.snapshot()
-        goal = self._settle(self._session.plan.goal, history)
-        return data_frame(trials, self.space, history, goal)
+        return data_frame(self._table())
 
     def export(self, path: str | PathLike[str]) -> None:
         """Write the study to a file: `.jsonl` holds everything, for `import_study`; `.csv` is a
         table of the trials."""
-        write_study(path, self._session.log, self.trials, self.space)
+        write_study(path, self._session.log, self._table)
 
-    def _finished(self) -> tuple[list[Trial], History]:
-        trials, history = self._session.snapshot()
+    def _table(self) -> Table:
+        trials, history = self._session.snapshot(by=self._session.plan.goal.by)
+        return columns(trials, self.space, history, self._settle(self._session.plan.goal, history))
+
+    def _finished(self, by: str | None = None) -> tuple[list[FinishedTrial], History]:
+        trials, history = self._session.snapshot(by=by)
         return _finished_of(trials), history
+
+    def _known_for(self, goal: Goal | None) -> tuple[list[FinishedTrial], History, Goal]:
+        """The finished trials, their history, and the settled goal, by default that of the
+        study."""
+        goal = self._session.plan.goal if goal is None else checks.goal(goal)
+        trials, history = self._finished(goal.by)
+        history = with_repeats(history)
+        _check_costs(goal, history)
+        return trials, history, self._settle(goal, history)
+
+    def _choose(self, goal: Goal | None) -> FinishedTrial:
+        trials, history, goal = self._known_for(goal)
+        return trials[winner(history, self._believe(history), goal, self.strategy)]
+
+    def _find(self, trial: Trial | int) -> FinishedTrial:
+        trials, _ = self._finished()
+        return trials[find(trials, trial)]
+
+    def _best_first(self, goal: Goal) -> list[FinishedTrial]:
+        """The first trials of all configurations that may win, the best one first."""
+        trials, history, goal = self._known_for(goal)
+        order = best_first(self._believe(history), goal, self.strategy)
+        return [trials[i] for i in order]
+
+    def _believe(self, history: History) -> History:
+        """The history as it is believed. Fitting a model takes time, so the last one is kept."""
+        arrays = (history.X, history.quality, history.cost, history.noise, history.failed)
+        key = (history.number, *(array.tobytes() for array in arrays))
+        if self._believed is None or self._believed[0] != key:
+            self._believed = (key, believed(self.space, history))
+        return self._believed[1]
+
+    def _scale(self, trials: Sequence[FinishedTrial]) -> Scale:
+        return Scale.of((t.value for t in trials), maximize=self.direction == "maximize")
 
     def _settle(self, goal: Goal, history: History) -> Goal:
         return _settle(goal, self._session.plan.goal, self.strategy, history)
@@ -119,9 +308,9 @@ class StudyResults:
 # ---- from trials to answers: `trials` are the finished ones, in the order of the history ----
 
 
-def _finished_of(trials: Sequence[Trial]) -> list[Trial]:
+def _finished_of(trials: Sequence[Trial]) -> list[FinishedTrial]:
     """The finished trials, or `NothingFinished`."""
-    finished = [t for t in trials if t.finished]
+    finished = [t for t in trials if isinstance(t, FinishedTrial)]
     if not finished:
         failed = [t.error for t in trials if t.state is State.FAILED]
         why = f"; the last failure was:\n{failed[-1]}" if failed else ""
@@ -132,7 +321,10 @@ def _finished_of(trials: Sequence[Trial]) -> list[Trial]:
 def _check_costs(goal: Goal, history: History) -> None:
     """Raise `NothingFinished` if the goal needs costs and no finished trial has one."""
     if goal.needs_cost and not history.has_costs:
-        raise NothingFinished(f"{goal} needs costs, but no finished trial has one")
+        which = "cost" if goal.by is None else f"cost named {goal.by!r}"
+        raise NothingFinished(f"{goal!r} needs costs, but no finished trial has a {which}")
+    if goal.needs_noise and not history.noise.any():
+        raise NothingFinished(f"{goal!r} needs standard errors, but no finished trial has folds")
 
 
 def _settle(goal: Goal, study_goal: Goal, strategy: Strategy, history: History) -> Goal:
@@ -140,20 +332,6 @@ def _settle(goal: Goal, study_goal: Goal, strategy: Strategy, history: History) 
     if study_goal.reference is not None:
         goal = goal.settle(np.array([study_goal.reference]))
     return strategy.settle(goal, history)
-
-
-def _winner(trials: Sequence[Trial], history: History, goal: Goal, strategy: Strategy) -> Trial:
-    """The best trial under a settled goal, among those that may win."""
-    utility = goal.utility(history.quality, history.cost)
-    candidates = np.flatnonzero(may_win(strategy, history))
-    return trials[int(candidates[best_of(utility[candidates])])]
-
-
-def _frontier(trials: Sequence[Trial], history: History, strategy: Strategy) -> list[Trial]:
-    """The efficient trials, cheapest first, among those that may win."""
-    counts = may_win(strategy, history) & ~history.raced  # the cost of a raced trial is a guess
-    cost: Array = np.where(counts, history.cost, np.nan)
-    return [trials[i] for i in efficient(history.quality, cost)]
 
 
 def _recommendation(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Never, TypeAlias
 
 from tradewind import checks, recipes, seeds
 from tradewind.engine import plan
@@ -31,6 +31,14 @@ _logger = logging.getLogger("tradewind")
 
 Storage: TypeAlias = "str | os.PathLike[str] | Store | None"
 
+_ADVICE = {  # for keywords of other tools
+    "study_name": 'write name="my study"',
+    "sampler": 'write strategy="auto", strategy="random" or an object of tradewind.strategies',
+    "pruner": "use trial.folds in the objective, which ends a cross-validation that is behind",
+    "directions": 'write direction="maximize" for the quality; the cost is always minimized, and '
+    "goal=tw.Tradeoff(alpha=0.3) weighs the two",
+}
+
 
 def create_study(
     space: Space | Mapping[str, Any],
@@ -39,9 +47,11 @@ def create_study(
     strategy: Strategy | Literal["auto", "random"] | None = None,
     direction: Literal["maximize", "minimize"] = "maximize",
     seed: int | None = None,
+    cost: str | None = None,
     storage: Storage = None,
     name: str = "study",
     load_if_exists: bool = False,
+    **unknown: Never,
 ) -> Study:
     """Create a study of `space`: a `Space`, or a dictionary that `Space.from_dict` reads.
 
@@ -49,10 +59,16 @@ def create_study(
     objective returns a quality or a loss. The same `seed` and the same outcomes give the same
     trials; without a seed, one is drawn and shown as `study.seed`.
 
+    `cost` says what a training costs: "wall" (seconds, the default), "cpu" (CPU seconds), "gpu"
+    (seconds, with an error if no GPU is in use), "memory" (peak bytes), or the name of a cost that
+    the objective returns in {"value": ..., "costs": {"money": 3.2}}.
+
     `storage` is where the study is kept: a path (SQLite) or `postgresql://…`. By default it is what
     the environment variable TRADEWIND_STORAGE says, or else the memory of this process. With
-    `load_if_exists`, an existing study of this `name` is continued. Its space, direction and seed
-    must be the same. If `goal` or `strategy` is given, the study continues with it."""
+    `load_if_exists`, an existing study of this `name` is continued. Its space, direction, seed
+    and cost must be the same. If `goal` or `strategy` is given, the study continues with it."""
+    if unknown:
+        raise checks.unknown_keyword(create_study, unknown, _ADVICE)
     space = _space_of(space)
     maximize = checks.one_of("direction", direction, ("maximize", "minimize")) == "maximize"
     used_goal = Quality() if goal is None else checks.goal(goal)
@@ -66,6 +82,8 @@ def create_study(
         seed=used_seed,
         at=time.time(),
         data_seed=seeds.data_seed(used_seed),
+        cost="wall" if cost is None else checks.cost_name("cost", cost),
+        per_training=True,
     )
     used_strategy.suits(space)
     store = open_store(storage)
@@ -76,7 +94,7 @@ def create_study(
             raise
         log = store.open(name)
         state = StudyState.of(log.read(0))
-        _check_same(name, state, space, maximize=maximize, seed=seed)
+        _check_same(name, state, space, maximize=maximize, seed=seed, cost=cost)
         return _open(log, state, name, goal, None if strategy is None else used_strategy)
     session = Session(log, StudyState.of([created]), goal=used_goal, strategy=used_strategy)
     return Study(session, name=name)
@@ -89,11 +107,14 @@ def load_study(
     space: Space | Mapping[str, Any] | None = None,
     strategy: Strategy | Literal["auto", "random"] | None = None,
     goal: Goal | None = None,
+    **unknown: Never,
 ) -> Study:
     """Load a study from a store. If the store has only one, `name` may be left out.
 
     If `goal` or `strategy` is given, the study continues with it. A strategy of your own is not in
     the store and must be given again. A `space` is only compared with the stored one."""
+    if unknown:
+        raise checks.unknown_keyword(load_study, unknown, _ADVICE)
     store = _existing(storage)
     if name is None:
         names = store.names()
@@ -101,11 +122,11 @@ def load_study(
             listed = ", ".join(map(repr, names)) or "none"
             raise NoSuchStudy(f"which study? Give name=: {store!r} has {listed}")
         name = names[0]
-    with _listing_names(store):
+    with _listing_names(store, name):
         log = store.open(name)
     state = StudyState.of(log.read(0))
     if space is not None:
-        _check_same(name, state, _space_of(space), maximize=state.sign > 0, seed=None)
+        _check_same(name, state, _space_of(space), maximize=state.sign > 0)
     goal = None if goal is None else checks.goal(goal)
     return _open(log, state, name, goal, None if strategy is None else strategy_of(strategy))
 
@@ -153,7 +174,13 @@ def _decode(data: Mapping[str, Any], what: str, check: Callable[[Any], Any]) -> 
 
 
 def _check_same(
-    name: str, state: StudyState, space: Space, *, maximize: bool, seed: int | None
+    name: str,
+    state: StudyState,
+    space: Space,
+    *,
+    maximize: bool,
+    seed: int | None = None,
+    cost: str | None = None,
 ) -> None:
     """Refuse to continue a study that is not the one the user describes."""
     stored = state.space
@@ -171,6 +198,8 @@ def _check_same(
         differences.append(f"it is {'minimized' if maximize else 'maximized'} there")
     if seed is not None and checks.whole("seed", seed) != state.seed:
         differences.append(f"its seed is {state.seed} there and {seed} here")
+    if cost is not None and cost != state.cost_name:
+        differences.append(f"its cost is {state.cost_name!r} there and {cost!r} here")
     if differences:
         raise StorageError(f"the stored study {name!r} is different: " + "; ".join(differences))
 
@@ -208,14 +237,14 @@ def list_studies(storage: Storage = None) -> list[StudySummary]:
 def rename_study(name: str, new: str, *, storage: Storage = None) -> None:
     """Give a study another name. Processes that have it open can continue."""
     store = _existing(storage)
-    with _listing_names(store):
+    with _listing_names(store, name):
         store.rename(name, new)
 
 
 def delete_study(name: str, *, storage: Storage = None) -> None:
     """Delete a study and all its trials from a store."""
     store = _existing(storage)
-    with _listing_names(store):
+    with _listing_names(store, name):
         store.delete(name)
 
 
@@ -250,13 +279,14 @@ def import_study(
 
 
 @contextmanager
-def _listing_names(store: Store) -> Iterator[None]:
-    """Say which studies the store has if the one that was named is not among them."""
+def _listing_names(store: Store, name: str) -> Iterator[None]:
+    """Say which studies the store has, and which is nearest, if `name` is not among them."""
     try:
         yield
     except NoSuchStudy as error:
-        names = ", ".join(map(repr, store.names()))
-        raise NoSuchStudy(f"{error}; it has {names or 'no studies'}") from None
+        names = store.names()
+        listed = ", ".join(map(repr, names)) or "no studies"
+        raise NoSuchStudy(f"{error}{checks.suggest(name, names)}; it has {listed}") from None
 
 
 def _existing(storage: Storage) -> Store:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import logsumexp
 
-from tradewind.goals import Acquisition
+from tradewind.goals import Acquisition, Beat
 from tradewind.optimizer.acquisition.ei import EI, log_ei
 from tradewind.optimizer.acquisition.mgfi import MGFI
 from tradewind.optimizer.acquisition.pi import PI
 from tradewind.optimizer.acquisition.price import per_cost, within_cost
 from tradewind.optimizer.acquisition.tradeoff import Improvement, Published, sigma_moments
 from tradewind.optimizer.acquisition.ucb import UCB
-from tradewind.types import Array, Incumbent, Normal, Partials
+from tradewind.types import Array, Normal, Partials
 
 Worth = Callable[[float, float, float], float]  # (mean, std, threshold) -> acquisition
 
@@ -39,14 +39,17 @@ def improvement(
     v: float,
     alpha: float,
     best: float,
+    capped: bool = True,
     *,
     acquisition: Acquisition | None = None,
     rule: Improvement = EXACT,
 ) -> Partials:
-    incumbent = Incumbent(score=best, quality=math.nan, sigma=math.nan)
-    return rule.partials(
-        acquisition or EI(), row(mean, std), row(m, v), incumbent=incumbent, alpha=alpha
-    )
+    beat = Beat(score=best, quality=math.nan, sigma=math.nan, alpha=alpha, capped=capped)
+    return rule.partials(acquisition or EI(), row(mean, std), row(m, v), beat=beat)
+
+
+def sigma_at(log_cost: float, capped: bool) -> float:
+    return math.exp(min(log_cost, 0.0 if capped else 700.0))
 
 
 # ---- the definitions, integrated ----
@@ -84,15 +87,22 @@ def pieces(integrand: Callable[[float], float], points: list[float]) -> float:
 
 
 def over_cost(
-    worth: Worth, mean: float, std: float, m: float, v: float, alpha: float, best: float
+    worth: Worth,
+    mean: float,
+    std: float,
+    m: float,
+    v: float,
+    alpha: float,
+    best: float,
+    capped: bool = True,
 ) -> float:
-    """E[worth(L; T* + α·min(1, c))] with c = exp(m + v·x), x standard normal.
+    """E[worth(L; T* + α·σ)] with σ = c or min(1, c), c = exp(m + v·x), x standard normal.
 
     The integral is cut where the integrand bends: at the reference, and where the threshold
     passes multiples of std around the mean."""
 
     def integrand(x: float) -> float:
-        sigma = math.exp(min(m + v * x, 0.0))
+        sigma = sigma_at(m + v * x, capped)
         return worth(mean, std, best + alpha * sigma) * density(x)
 
     bends = [(mean - best + k * std) / alpha for k in range(-36, 37, 2)]
@@ -103,12 +113,12 @@ def over_cost(
 
 def nested(
     gain: Callable[[float], float], mean: float, std: float, m: float, v: float, alpha: float,
-    best: float,
+    best: float, capped: bool = True,
 ) -> float:  # fmt: skip
     """E[gain(T − T*); T > T*] over L and c, with nothing done by hand."""
 
     def given_cost(x: float) -> float:
-        threshold = best + alpha * min(1.0, math.exp(m + v * x))
+        threshold = best + alpha * sigma_at(m + v * x, capped)
         start = (threshold - mean) / std
         ends = [max(start, -12.0), max(start, -12.0) + 6.0, max(start, -12.0) + 24.0]
         return density(x) * pieces(lambda y: gain(mean + std * y - threshold) * density(y), ends)
@@ -134,9 +144,10 @@ def predictions(draw: st.DrawFn) -> dict[str, float]:
     std, v = 10.0 ** draw(st.floats(-3.0, 0.5)), 10.0 ** draw(st.floats(-3.0, 0.5))
     m, alpha = draw(st.floats(-8.0, 4.0)), 10.0 ** draw(st.floats(-2.0, 1.0))
     best, z = draw(st.floats(-3.0, 3.0)), draw(st.floats(-8.0, 8.0))
-    likely = alpha * math.exp(min(m, 0.0)) if draw(st.booleans()) else 0.0
-    mean = best + z * std + likely
-    return {"mean": mean, "std": std, "m": m, "v": v, "alpha": alpha, "best": best}
+    capped = draw(st.booleans())
+    likely = alpha * sigma_at(m, capped) if draw(st.booleans()) else 0.0
+    case = {"mean": best + z * std + likely, "std": std, "m": m, "v": v}
+    return {**case, "alpha": alpha, "best": best, "capped": capped}
 
 
 @each_rule
@@ -154,6 +165,7 @@ def test_the_improvement_of_t_is_its_integral(
 
 
 @each_rule
+@pytest.mark.parametrize("capped", [True, False])
 @pytest.mark.parametrize(
     "case",
     [
@@ -169,7 +181,9 @@ def test_the_improvement_of_t_is_a_double_integral_over_quality_and_cost(
     worth: object,
     gain: Callable[[float], float],
     case: dict[str, float],
+    capped: bool,
 ) -> None:
+    case = case | {"capped": capped}
     value = math.exp(improvement(**case, acquisition=acquisition).value[0])
     assert value == pytest.approx(nested(gain, **case), rel=1e-8)
 
@@ -209,12 +223,14 @@ def test_the_default_number_of_nodes_is_exact_to_a_few_per_cent(
 # ---- where the value itself underflows ----
 
 
-def log_over_cost(mean: float, std: float, m: float, v: float, alpha: float, best: float) -> float:
+def log_over_cost(
+    mean: float, std: float, m: float, v: float, alpha: float, best: float, capped: bool
+) -> float:
     """log I_T by fine sums in logs around the peaks of the integrand, one below the reference and
-    one above it."""
+    one above it if σ is capped."""
 
     def log_integrand(x: np.ndarray) -> np.ndarray:
-        sigma = np.exp(np.minimum(m + v * x, 0.0))
+        sigma = np.exp(np.minimum(m + v * x, 0.0 if capped else 300.0))
         return log_ei(mean, std, best + alpha * sigma) - 0.5 * x * x - 0.5 * math.log(2 * math.pi)
 
     def log_integral(start: float, end: float) -> float:
@@ -229,15 +245,21 @@ def log_over_cost(mean: float, std: float, m: float, v: float, alpha: float, bes
         ends = np.where((x == x[0]) | (x == x[-1]), math.log(0.5), 0.0)
         return float(logsumexp(log_integrand(x) + ends) + math.log(x[1] - x[0]))
 
+    if not capped:
+        return log_integral(-2e4, 100.0)
     return float(np.logaddexp(log_integral(-2e4, -m / v), log_integral(-m / v, 100.0)))
 
 
 @pytest.mark.parametrize("z", [-1e4, -3e2, -20.0, 0.0, 5.0])
 @pytest.mark.parametrize(("m", "v"), [(-2.0, 0.3), (0.5, 1.0), (3.0, 0.4), (2.0, 0.05)])
-def test_the_log_form_is_right_where_the_value_underflows(z: float, m: float, v: float) -> None:
+@pytest.mark.parametrize("capped", [True, False])
+def test_the_log_form_is_right_where_the_value_underflows(
+    z: float, m: float, v: float, capped: bool
+) -> None:
     """Also where a threshold of 1 is only passed at a cost that is all but impossible."""
     std = 0.02
     case = {"mean": z * std, "std": std, "m": m, "v": v, "alpha": 1.0, "best": 0.0}
+    case = case | {"capped": capped}
     expected = log_over_cost(**case)
     assert improvement(**case).value[0] == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
@@ -248,15 +270,15 @@ def test_scores_and_derivatives_are_finite_from_minus_to_plus_ten_thousand(
     acquisition: Acquisition, worth: object, gain: object, nodes: int
 ) -> None:
     z = np.concatenate([-np.logspace(4, -3, 60), [0.0], np.logspace(-3, 4, 60)])
-    for std in (1e-3, 1.0):
-        for m, v in [(-20.0, 1e-3), (-3.0, 0.5), (-1.0, 1e-9), (0.0, 0.1), (2.0, 3.0), (9.0, 1e-3)]:
+    costs = [(-20.0, 1e-3), (-3.0, 0.5), (-1.0, 1e-9), (0.0, 0.1), (2.0, 3.0), (9.0, 1e-3)]
+    for std, capped in product((1e-3, 1.0), (True, False)):
+        for m, v in costs:
             cost = Normal(np.full_like(z, m), np.full_like(z, v))
             worth_of = Improvement(nodes).partials(
                 acquisition,
                 Normal(z * std, np.full_like(z, std)),
                 cost,
-                incumbent=Incumbent(0.0, 0.0, 0.0),
-                alpha=0.5,
+                beat=Beat(0.0, 0.0, alpha=0.5, capped=capped),
             )
             for part in vars(worth_of).values():
                 assert np.isfinite(part).all()
@@ -270,7 +292,8 @@ def test_scores_and_derivatives_are_finite_from_minus_to_plus_ten_thousand(
 def test_the_improvement_of_t_lies_between_those_at_the_full_cost_and_at_none(
     case: dict[str, float],
 ) -> None:
-    value = improvement(**case).value[0]
+    value = improvement(**case | {"capped": True}).value[0]
+    assert improvement(**case | {"capped": False}).value[0] <= value + 1e-8
     predicted, best, alpha = row(case["mean"], case["std"]), case["best"], case["alpha"]
     assert value <= EI()(predicted, best)[0] + 1e-8
     assert value >= EI()(predicted, best + alpha)[0] - 1e-8
@@ -291,9 +314,10 @@ def test_a_better_quality_raises_the_score_and_a_higher_cost_lowers_it(
 @given(case=predictions())
 def test_a_cost_that_is_known_moves_the_threshold_and_no_more(case: dict[str, float]) -> None:
     case = case | {"v": 1e-9}
-    threshold = case["best"] + case["alpha"] * math.exp(min(case["m"], 0.0))
+    threshold = case["best"] + case["alpha"] * sigma_at(case["m"], bool(case["capped"]))
     expected = EI()(row(case["mean"], case["std"]), threshold)[0]
     slack = 1e-8 * abs((case["mean"] - threshold) / case["std"]) * case["alpha"] / case["std"]
+    slack *= max(sigma_at(case["m"], bool(case["capped"])), 1.0)
     assert improvement(**case).value[0] == pytest.approx(expected, rel=1e-7, abs=1e-8 + slack)
 
 
@@ -332,10 +356,10 @@ def test_rows_are_scored_independently() -> None:
     rng = np.random.default_rng(0)
     quality = Normal(rng.normal(size=20), rng.random(20) + 0.01)
     cost = Normal(rng.normal(size=20), rng.random(20) + 0.01)
-    fixed = {"incumbent": Incumbent(0.3, 0.3, 0.1), "alpha": 0.4}
-    together = Improvement().partials(EI(), quality, cost, **fixed).value
+    beat = Beat(0.3, 0.3, 0.1, alpha=0.4)
+    together = Improvement().partials(EI(), quality, cost, beat=beat).value
     alone = [
-        Improvement().partials(EI(), row(q, s), row(m, v), **fixed).value[0]
+        Improvement().partials(EI(), row(q, s), row(m, v), beat=beat).value[0]
         for q, s, m, v in zip(quality.mean, quality.std, cost.mean, cost.std, strict=True)
     ]
     np.testing.assert_allclose(together, alone, rtol=1e-13)
@@ -343,9 +367,7 @@ def test_rows_are_scored_independently() -> None:
 
 def test_no_rows_have_no_scores() -> None:
     empty = Normal(np.empty(0), np.empty(0))
-    worth = Improvement().partials(
-        EI(), empty, empty, incumbent=Incumbent(0.0, 0.0, 0.0), alpha=0.5
-    )
+    worth = Improvement().partials(EI(), empty, empty, beat=Beat(0.0, 0.0, alpha=0.5))
     assert worth.value.shape == worth.by_cost_std.shape == (0,)
 
 
@@ -409,30 +431,31 @@ def test_the_derivatives_at_the_default_number_of_nodes_point_the_right_way(
 
 
 @settings(max_examples=40)
-@given(m=st.floats(-10.0, 5.0), v=st.floats(-3.0, 1.0).map(lambda e: 10.0**e))
-def test_the_moments_of_sigma_are_their_integrals(m: float, v: float) -> None:
+@given(m=st.floats(-10.0, 5.0), v=st.floats(-3.0, 0.3).map(lambda e: 10.0**e), capped=st.booleans())
+def test_the_moments_of_sigma_are_their_integrals(m: float, v: float, capped: bool) -> None:
     def moment(power: int) -> float:
         edges = [*map(float, range(-38, 39, 2)), *([-m / v] if abs(m / v) < 38.0 else [])]
-        return pieces(lambda x: math.exp(min(m + v * x, 0.0)) ** power * density(x), edges)
+        return pieces(lambda x: sigma_at(m + v * x, capped) ** power * density(x), edges)
 
-    mean, variance = sigma_moments(row(m, v))
-    assert mean[0] == pytest.approx(moment(1), rel=1e-8)
-    assert variance[0] == pytest.approx(moment(2) - moment(1) ** 2, rel=1e-6, abs=1e-9)
+    sigma = sigma_moments(row(m, v), capped=capped)
+    assert sigma.mean[0] == pytest.approx(moment(1), rel=1e-8)
+    variance = moment(2) - moment(1) ** 2
+    assert sigma.variance[0] == pytest.approx(variance, rel=1e-6, abs=1e-9 * max(moment(2), 1.0))
 
 
 def test_the_upper_bound_of_t_takes_its_first_two_moments() -> None:
     cost = row(-0.5, 0.8)
-    mean, variance = sigma_moments(cost)
+    sigma = sigma_moments(cost, capped=True)
     bound = improvement(0.7, 0.2, -0.5, 0.8, 0.6, 0.0, acquisition=UCB(2.0)).value[0]
-    expected = 0.7 - 0.6 * mean[0] + 2.0 * math.sqrt(0.04 + 0.36 * variance[0])
+    expected = 0.7 - 0.6 * sigma.mean[0] + 2.0 * math.sqrt(0.04 + 0.36 * sigma.variance[0])
     assert bound == pytest.approx(expected, rel=1e-12)
 
 
 def test_an_acquisition_without_a_log_form_is_compared_with_the_best_t() -> None:
     cost = row(-0.5, 0.8)
-    mean, variance = sigma_moments(cost)
+    sigma = sigma_moments(cost, capped=True)
     found = improvement(0.7, 0.2, -0.5, 0.8, 0.6, 0.4, acquisition=Curved())
-    of_t = row(0.7 - 0.6 * mean[0], math.sqrt(0.04 + 0.36 * variance[0]))
+    of_t = row(0.7 - 0.6 * sigma.mean[0], math.sqrt(0.04 + 0.36 * sigma.variance[0]))
     assert found.value == pytest.approx(Curved()(of_t, 0.4))
 
 
@@ -447,8 +470,8 @@ def test_the_rules_say_which_acquisitions_they_accept() -> None:
 def published(
     mean: float, std: float, m: float, v: float, *, alpha: float, best: float, cheapest: float
 ) -> Partials:
-    incumbent = Incumbent(score=math.nan, quality=best, sigma=cheapest)
-    return Published().partials(EI(), row(mean, std), row(m, v), incumbent=incumbent, alpha=alpha)
+    beat = Beat(score=math.nan, quality=best, sigma=cheapest, alpha=alpha)
+    return Published().partials(EI(), row(mean, std), row(m, v), beat=beat)
 
 
 def excess(mean: float, std: float, threshold: float) -> float:

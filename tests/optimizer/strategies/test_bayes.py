@@ -301,13 +301,13 @@ def test_what_has_no_logarithm_cannot_be_divided_by_a_cost() -> None:
 # ---- noise ----
 
 
-def test_under_noise_the_recommendation_is_not_simply_the_luckiest_result() -> None:
+def test_under_noise_neither_the_best_nor_the_recommendation_is_the_luckiest_result() -> None:
     study = tw.create_study(LINE, seed=0)
     for i in range(12):
         x = i / 11
         study.add({"x": x}, folds=[v + 1.0 - x for v in (-0.01, 0.0, 0.01)])
     study.add({"x": 0.95}, folds=[-2.0, 0.0, 6.0])  # the highest mean, and nothing to trust
-    assert study.best.params["x"] == 0.95
+    assert study.best.params["x"] < 0.2
     assert study.recommend().params["x"] < 0.2
     assert study.recommend().value == pytest.approx(1.0, abs=0.1)
 
@@ -348,7 +348,7 @@ def test_a_goal_without_a_reference_gets_a_larger_design() -> None:
 def test_a_trial_dearer_than_a_reference_nobody_gave_is_reported_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    study = tw.create_study(LINE, goal=tw.Tradeoff(alpha=0.1), seed=0)
+    study = tw.create_study(LINE, goal=tw.Tradeoff(alpha=0.1, capped=True), seed=0)
     costs = iter([1.0] * 10 + [5.0, 6.0])
     study.optimize(lambda t: {"value": t.params["x"], "cost": next(costs)}, 12)
     assert [r.message for r in caplog.records] == [

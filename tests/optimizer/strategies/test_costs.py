@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 import tradewind as tw
 from tradewind import recipes
-from tradewind.optimizer.strategies.costs import CostScale
+from tradewind.optimizer.strategies.costs import CostScale, fit_price, relative_load
+from tradewind.optimizer.surrogates.gp import GaussianProcess, cost_process
 from tradewind.strategies import Bayes, Design
 from tradewind.types import Origin
 
@@ -90,3 +92,31 @@ def test_a_limit_that_nothing_stays_within_still_gives_a_trial() -> None:
     trial = study.ask(max_cost=1e-9)
     assert trial.expected_cost == pytest.approx(10.0, rel=0.3)  # the cheapest there is
     assert study.ask(max_cost=0.0).number == 7
+
+
+def test_the_recorded_load_explains_what_trials_beside_others_took_longer() -> None:
+    """Trials in the upper half ran three at a time and took twice as long for that alone."""
+    rng = np.random.default_rng(0)
+    study = tw.create_study(LINE, seed=0)
+    x = rng.random(24)
+    load = np.where(rng.random(24) < 0.5, 1.0, 3.0)
+    for at, busy in zip(x.tolist(), load.tolist(), strict=True):
+        study.add({"x": at}, value=0.0, cost=float(np.exp(at)) * (2.0 if busy > 1.0 else 1.0))
+    history = replace(study._session.snapshot()[1], load=load)
+    goal = tw.Quality()
+
+    def spread(surrogate: GaussianProcess) -> float:
+        price = fit_price(
+            surrogate, goal, history, log=True, columns=LINE.columns, rng=np.random.default_rng(0)
+        )
+        off = [price.median(np.array([u])) / np.exp(u) for u in np.linspace(0, 1, 20)]
+        return float(np.std(np.log(off)))
+
+    assert spread(cost_process()) < 0.03
+    assert spread(replace(cost_process(), power_std=None)) > 0.06  # as studies stored before
+
+
+def test_the_load_counts_relative_to_the_usual_one() -> None:
+    np.testing.assert_allclose(relative_load(np.array([4.0, 2.0, 1.0])), np.log([2.0, 1.0, 0.5]))
+    assert not relative_load(np.full(3, 8.0)).any()
+    assert not relative_load(np.array([0.2, 1.0, 1.0])).any()  # no trial is less than one

@@ -10,26 +10,37 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tradewind.checks import has_methods
-from tradewind.goals import Acquisition, Goal, Quality, TradeoffRule
+from tradewind.goals import (
+    Acquisition,
+    Aim,
+    Extend,
+    Goal,
+    Quality,
+    Seen,
+    Tradeoff,
+    TradeoffRule,
+)
 from tradewind.optimizer.acquisition.ei import EI
 from tradewind.optimizer.acquisition.tradeoff import Improvement
 from tradewind.optimizer.history import History
 from tradewind.optimizer.log_error import LogError, NaturalPredictor
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.maximizers.maximizer import Maximizer
-from tradewind.optimizer.strategies.costs import fit_price, tradeoff_incumbent
+from tradewind.optimizer.strategies.costs import fit_price
 from tradewind.optimizer.strategies.design import Design, fresh_point
 from tradewind.optimizer.strategies.observed import observed_best
 from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.optimizer.strategies.target import Target, target_of
 from tradewind.optimizer.strategies.worth import Models, Output, fit_quality, model_score
 from tradewind.optimizer.surrogates.gp import GaussianProcess
 from tradewind.optimizer.surrogates.surrogate import Surrogate
-from tradewind.optimizer.transforms import Standardize
+from tradewind.optimizer.transforms import Clip, Standardize
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.types import Array, Incumbent, Indices, Origin, Prediction, Proposal
+from tradewind.types import Array, Indices, Normal, Origin, Prediction, Proposal
 
 _STARTS = 5  # how many of the best trials the maximizer starts from
+_SURVEYED = 256  # random rows that tell what is usual in a space
 
 
 @dataclass(frozen=True)
@@ -88,6 +99,8 @@ class Bayes(Strategy):
     def settle(self, goal: Goal, history: History) -> Goal:
         if not self.largest_reference:
             goal = goal.settle(history.cost[history.initial], provisional=history.provisional)
+        elif isinstance(goal, Tradeoff) and goal.open:  # as published
+            goal = replace(goal, capped=True)
         return goal.settle(history.cost, provisional=True)  # any cost is better than none
 
     def propose(
@@ -101,8 +114,11 @@ class Bayes(Strategy):
         no_costs = goal.needs_cost and not history.has_costs
         goal = Quality() if no_costs else self.settle(goal, history)
         models = self.fit_models(space, goal, history, rng=rng)
+        aim = goal.aim(Seen(history.quality, history.cost, history.noise), rng=rng)
         start = history.X[_best_first(goal, history)[:_STARTS]]
-        row = self.choose_row(space, goal, history, models, start=start, rng=rng)
+        if isinstance(aim, Extend):  # it may be extended anywhere
+            start = history.X[spread_evenly(aim.trials, 2 * _STARTS)]
+        row = self.choose_row(space, aim, history, models, start=start, rng=rng)
         return Proposal(row, Origin.MODEL, models.handover, models.median_cost(row))
 
     def design_for(self, goal: Goal) -> Design:
@@ -117,32 +133,30 @@ class Bayes(Strategy):
         """The models for a settled goal: fitted to the finished and the failed trials, and
         conditioned on the pending ones."""
         columns, needs_cost = space.columns, goal.needs_cost
-        utility = goal.utility(history.quality, history.cost)
+        matters = goal.matters_above(history.quality, history.cost)
         fitted = history.take(spread(_best_first(goal, history), self.max_points))
         fitted = replace(fitted, failed=history.failed[-max(self.max_points // 4, 1) :])
-        transform = self.output.transform(fitted.quality, best=float(np.nanmax(utility)))
+        transform = self.output.transform(fitted.quality, matters_above=matters)
         units, model = fit_quality(self.surrogate, fitted, transform, columns=columns, rng=rng)
         handover, price = {"quality": dict(model.handover)}, None
         quality = model.condition(history.pending)
         asked = self.cost_power > 0 or history.max_cost is not None
         if needs_cost or (asked and fitted.has_costs):
             surrogate = self.cost_surrogate or self.surrogate
-            log = self.rule.log_cost or not needs_cost
+            log = self.rule.log_cost or not isinstance(goal, Tradeoff) or not needs_cost
             price = fit_price(surrogate, goal, fitted, log=log, columns=columns, rng=rng)
             handover["cost"] = dict(price.model.handover)
         if price is None or not needs_cost:
-            best = float(units.forward(transform.forward(history.quality)).max())
-            return Models(quality, units, Incumbent(best, best, 0.0), handover, price=price)
+            return Models(quality, transform, units, handover, price=price)
         if isinstance(transform, LogError):  # T adds quality and cost in natural units
             natural = Standardize.of(fitted.quality)
             quality, units = NaturalPredictor(quality, units, transform, natural), natural
-        incumbent = tradeoff_incumbent(goal, history, units)
-        return Models(quality, units, incumbent, handover, price.model, price)
+        return Models(quality, Clip(-np.inf), units, handover, price.model, price)
 
     def choose_row(
         self,
         space: Space,
-        goal: Goal,
+        aim: Aim,
         history: History,
         models: Models,
         *,
@@ -150,11 +164,10 @@ class Bayes(Strategy):
         rng: np.random.Generator,
     ) -> Array:
         """The row (d,) that is most worth trying. The search for it begins at `start` (s, d)."""
+        target = self._target(space, aim, history, models, rng)
         score = model_score(
             models,
-            goal,
-            self.acquisition.at(history.number, pending=len(history.pending), rng=rng),
-            self.rule,
+            target,
             cost_power=self.cost_power,
             history=history,
             columns=space.columns,
@@ -164,6 +177,29 @@ class Bayes(Strategy):
             row = fresh_point(space, history, rng)
         return row
 
+    def _target(
+        self,
+        space: Space,
+        aim: Aim,
+        history: History,
+        models: Models,
+        rng: np.random.Generator,
+    ) -> Target:
+        def survey() -> tuple[Normal, Normal]:
+            rows = space.sample(_SURVEYED, rng=rng)
+            assert models.cost is not None
+            return models.quality.predict(rows), models.cost.predict(rows)
+
+        return target_of(
+            aim,
+            standard=models.standard,
+            unit=models.units.scale,
+            scale=None if models.price is None else models.price.scale,
+            acquisition=self.acquisition.at(history.number, pending=len(history.pending), rng=rng),
+            rule=self.rule,
+            survey=survey,
+        )
+
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
         """The best trial by its result, or by the model's mean if results are known to be noisy:
         the best of many noisy results is the luckiest one."""
@@ -171,7 +207,7 @@ class Bayes(Strategy):
         if not history.noise.any():
             return observed_best(goal, history)
         fitted = history.take(spread(_best_first(goal, history), self.max_points))
-        transform = self.output.transform(fitted.quality, best=np.inf)
+        transform = self.output.transform(fitted.quality, matters_above=np.inf)
         rng = proposal_rng(history.seed, history.number)
         units, model = fit_quality(
             self.surrogate, fitted, transform, columns=space.columns, rng=rng
@@ -182,7 +218,15 @@ class Bayes(Strategy):
 
 def _best_first(goal: Goal, history: History) -> Indices:
     """The indices of the finished trials in order of utility. Unknown utilities come last."""
-    return np.argsort(-goal.utility(history.quality, history.cost), kind="stable")
+    utility = goal.utility(history.quality, history.cost, history.noise)
+    return np.argsort(-utility, kind="stable")
+
+
+def spread_evenly(indices: Indices, count: int) -> Indices:
+    """At most `count` of these, the first and the last among them."""
+    if len(indices) <= count:
+        return indices
+    return np.asarray(indices[np.linspace(0, len(indices) - 1, count).astype(int)])
 
 
 def spread(best_first: Indices, count: int) -> Indices:

@@ -13,9 +13,10 @@ import numpy as np
 from tradewind.goals import Goal
 from tradewind.optimizer.acquisition.price import per_cost, within_cost
 from tradewind.optimizer.history import History
+from tradewind.optimizer.surrogates.ensemble import Ensemble
+from tradewind.optimizer.surrogates.gp import GaussianProcess
 from tradewind.optimizer.surrogates.surrogate import Predictor, Surrogate
-from tradewind.optimizer.transforms import Standardize
-from tradewind.types import Array, Columns, Incumbent, Normal, Partials
+from tradewind.types import Array, Columns, Normal, Partials
 
 
 @dataclass(frozen=True)
@@ -107,22 +108,19 @@ def fit_price(
 ) -> Price:
     """The model of the costs that are known. There is at least one."""
     known = np.isfinite(history.cost)
-    cost = history.cost[known]
-    model = surrogate.fit(
-        history.X[known],
-        goal.cost_scale(cost, log=log),
-        columns=columns,
-        start=history.handover.get("cost"),
-        rng=rng,
-    )
+    X, cost, start = history.X[known], history.cost[known], history.handover.get("cost")
+    scaled = goal.cost_scale(cost, log=log)
+    model: Predictor
+    if log and isinstance(surrogate, (GaussianProcess, Ensemble)) and surrogate.explains_load:
+        busy = relative_load(history.load[known])
+        model = surrogate.fit(X, scaled, columns=columns, disturbance=busy, start=start, rng=rng)
+    else:
+        model = surrogate.fit(X, scaled, columns=columns, start=start, rng=rng)
     return Price(model, CostScale.of(goal, cost, log=log))
 
 
-def tradeoff_incumbent(goal: Goal, history: History, units: Standardize) -> Incumbent:
-    """The best so far under a goal that weighs cost, with quality in these units."""
-    utility = goal.utility(history.quality, history.cost)
-    return Incumbent(
-        score=float(np.nanmax(units.forward(utility))),
-        quality=float(units.forward(history.quality).max()),
-        sigma=float(np.nanmin(goal.cost_scale(history.cost, log=False))),
-    )
+def relative_load(load: Array) -> Array:
+    """The logarithm (n,) of how many trials ran at the same time, relative to the median: a
+    `disturbance` of log-cost. Predictions are for the median load."""
+    logs = np.log(np.maximum(load, 1.0))
+    return np.asarray(logs - np.median(logs))

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from tradewind.errors import SpaceError
-from tradewind.goals import Acquisition, Goal, Quality, TradeoffRule, best_of
+from tradewind.goals import Acquisition, Aim, Goal, Quality, Seen, TradeoffRule, best_of
 from tradewind.optimizer.acquisition.ei import EI
 from tradewind.optimizer.acquisition.tradeoff import Improvement
 from tradewind.optimizer.history import History
@@ -33,7 +33,7 @@ from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor, cost
 from tradewind.optimizer.surrogates.surrogate import Surrogate
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.types import Array, Incumbent, Mask, Origin, Prediction, Proposal
+from tradewind.types import Array, Mask, Origin, Prediction, Proposal
 
 _STARTS = 5  # how many configurations the maximizer starts from
 
@@ -110,11 +110,12 @@ class MultiFidelity(Strategy):
         no_costs = goal.needs_cost and not history.has_costs
         goal = Quality() if no_costs else self.settle(goal, history)
         beliefs = self._fit(space, goal, history, rng)
+        aim = goal.aim(beliefs.at_full_size(history), rng=rng)
         start = beliefs.starts(goal, history)
-        row = self._full_row(space, goal, history, beliefs, start, rng)
+        row = self._full_row(space, aim, history, beliefs, start, rng)
         models = beliefs.models
         if row is None:
-            row = self._bayes.choose_row(space, goal, history, models, start=start, rng=rng)
+            row = self._bayes.choose_row(space, aim, history, models, start=start, rng=rng)
         return Proposal(row, Origin.MODEL, models.handover, models.median_cost(row))
 
     def _design_row(
@@ -150,15 +151,12 @@ class MultiFidelity(Strategy):
             quality=AtFullSize(model, sizes),
             cost=None if models.cost is None else CostAtFullSize(models.cost, sizes),
         )
-        quality = expected_mean(model, sizes.largest(history.X))
-        best = float(np.nanmax(_utility(models, goal, history, quality)))
-        incumbent = Incumbent(best, float(quality.max()), 0.0)
-        return _Beliefs(replace(models, incumbent=incumbent), model, sizes)
+        return _Beliefs(models, model, sizes)
 
     def _full_row(
         self,
         space: Space,
-        goal: Goal,
+        aim: Aim,
         history: History,
         beliefs: _Beliefs,
         start: Array,
@@ -179,7 +177,7 @@ class MultiFidelity(Strategy):
         tried = np.vstack([history.X, history.failed, history.ignored])[np.concatenate(at) == full]
         running = history.pending[history.sizes.pending == full]
         taken = replace(history, ignored=sizes.everywhere(tried), pending=sizes.everywhere(running))
-        row = self._bayes.choose_row(space, goal, taken, run_full, start=start, rng=rng)
+        row = self._bayes.choose_row(space, aim, taken, run_full, start=start, rng=rng)
         row = np.asarray(sizes.largest(row[None, :])[0])
         limit = history.max_cost
         return row if limit is None or price.median(row) <= limit else None
@@ -196,7 +194,8 @@ class MultiFidelity(Strategy):
         safe = quality.mean - quality.std
         known = (history.sizes.finished == space.columns.fractions[-1]) & (history.noise == 0.0)
         safe[known] = models.units.forward(history.quality[known])
-        utility = _utility(models, goal, history, safe)
+        cautious = beliefs.seen(history, safe)
+        utility = goal.utility(cautious.quality, cautious.cost, cautious.noise)
         index = best_of(np.where(history.raced & ~history.raced.all(), np.nan, utility))
         return Prediction(
             index,
@@ -215,11 +214,23 @@ class _Beliefs:
     quality: GPPredictor
     sizes: SizeColumn
 
+    def at_full_size(self, history: History) -> Seen:
+        """The quality and the cost to expect of the finished configurations at full size."""
+        return self.seen(history, expected_mean(self.quality, self.sizes.largest(history.X)))
+
+    def seen(self, history: History, quality: Array) -> Seen:
+        """These qualities (n,), in the units of the model, and the costs at full size."""
+        cost, price = np.full(len(quality), np.nan), self.models.price
+        if self.models.cost is not None and price is not None:
+            scaled = self.models.cost.predict(history.X).mean
+            cost = np.array([price.scale.inverse(float(c)) for c in scaled])
+        return Seen(self.models.units.inverse(quality), cost, history.noise)
+
     def starts(self, goal: Goal, history: History) -> Array:
         """The best configurations at full size, each at every size: rows to begin a search at. The
         first is the best one at full size."""
-        rows = self.sizes.largest(history.X)
-        utility = _utility(self.models, goal, history, expected_mean(self.quality, rows))
+        rows, seen = self.sizes.largest(history.X), self.at_full_size(history)
+        utility = goal.utility(seen.quality, seen.cost, seen.noise)
         order = np.argsort(-utility, kind="stable")
         _, first = np.unique(np.nan_to_num(rows[order], nan=-1.0), axis=0, return_index=True)
         return self.sizes.everywhere(rows[order[np.sort(first)[:_STARTS]]])
@@ -233,12 +244,3 @@ def _full_run_is_due(history: History, full: float, price: float) -> bool:
     unknown = sum(np.count_nonzero(s == full) for s in (at.pending, at.failed, at.ignored))
     large = cost[at.finished == full].sum() + price * unknown
     return bool(np.nansum(cost[at.finished < full]) > large)
-
-
-def _utility(models: Models, goal: Goal, history: History, quality: Array) -> Array:
-    """The goal's utility (n,) at full size, with quality (n,) in the units of the models."""
-    if models.cost is None or models.price is None:
-        return quality
-    scaled = models.cost.predict(history.X).mean
-    cost = np.array([models.price.scale.inverse(float(c)) for c in scaled])
-    return quality + goal.utility(np.zeros(len(cost)), cost) / models.units.scale

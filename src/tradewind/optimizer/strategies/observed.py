@@ -14,8 +14,9 @@ from tradewind.types import Prediction
 def observed_best(goal: Goal, history: History) -> Prediction:
     """The finished trial with the highest utility, which is expected to repeat its result. A raced
     trial is chosen only if all trials were raced."""
-    utility = goal.utility(history.quality, history.cost)
     whole = np.flatnonzero(~history.raced)
-    index = int(whole[best_of(utility[whole])]) if len(whole) else best_of(utility)
+    rows = whole if len(whole) else np.arange(len(history.raced))
+    seen = history.take(rows)
+    index = int(rows[best_of(goal.utility(seen.quality, seen.cost, seen.noise))])
     cost = float(history.cost[index])
     return Prediction(index, float(history.quality[index]), None if math.isnan(cost) else cost)

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from tradewind.goals import Acquisition, Goal, TradeoffRule
 from tradewind.optimizer.history import History, alike
 from tradewind.optimizer.log_error import LogError
 from tradewind.optimizer.strategies.costs import Charge, Price, slope_by_cost
+from tradewind.optimizer.strategies.target import Target
 from tradewind.optimizer.surrogates.surrogate import Differentiable, Predictor, Surrogate
 from tradewind.optimizer.transforms import Clip, Standardize
-from tradewind.types import Array, Columns, Incumbent, Normal, Partials
+from tradewind.types import Array, Columns
 
 
 class Output(Enum):
@@ -29,28 +29,34 @@ class Output(Enum):
     LOG_ERROR = "log_error"  # H eq. 15
     IDENTITY = "identity"
 
-    def transform(self, quality: Array, *, best: float) -> Clip | LogError:
-        """The transform for these qualities. It never clips the utility of the `best` trial: under
-        a trade-off, a bad but cheap trial may be the best."""
+    def transform(self, quality: Array, *, matters_above: float) -> Clip | LogError:
+        """The transform for these qualities. It clips nothing above `matters_above`: under a
+        trade-off, a bad but cheap trial may be the best."""
         if self is Output.LOG_ERROR:
             return LogError()
-        return Clip(-np.inf if self is Output.IDENTITY else min(Clip.of(quality).floor, best))
+        return Clip(
+            -np.inf if self is Output.IDENTITY else min(Clip.of(quality).floor, matters_above)
+        )
 
 
 @dataclass(frozen=True)
 class Models:
     """The fitted models of one proposal, in the units in which they are scored.
 
-    `quality` predicts standardized quality; `units` leads back to natural quality. `cost` predicts
-    the cost that the goal weighs, and `price` what a trial will cost. Both are None if nothing asks
-    for them."""
+    `quality` predicts standardized quality: `transform` and then `units` lead there from natural
+    quality. `cost` predicts the cost that the goal weighs, and `price` what a trial will cost. Both
+    are None if nothing asks for them."""
 
     quality: Predictor
+    transform: Clip | LogError
     units: Standardize
-    incumbent: Incumbent
     handover: Mapping[str, Any]
     cost: Predictor | None = None
     price: Price | None = None
+
+    def standard(self, quality: Array | float) -> Array:
+        """Natural quality in the units of the model."""
+        return self.units.forward(self.transform.forward(np.asarray(quality, dtype=float)))
 
     def median_cost(self, row: Array) -> float | None:
         """The median cost of a trial of this row (d,), if cost is modelled."""
@@ -90,9 +96,7 @@ class ModelScore:
     `pending` one, score −inf."""
 
     models: Models
-    goal: Goal
-    acquisition: Acquisition
-    rule: TradeoffRule
+    target: Target
     charge: Charge | None
     tried: frozenset[bytes]
     pending: Array
@@ -101,7 +105,7 @@ class ModelScore:
     def __call__(self, X: Array) -> Array:
         models, charge = self.models, self.charge
         cost = None if models.cost is None else models.cost.predict(X)
-        value = self._worth(models.quality.predict(X), cost).value
+        value = self.target.partials(models.quality.predict(X), cost).value
         if charge is not None:
             same = cost if charge.model is models.cost else None
             value = charge(value, same or charge.model.predict(X))
@@ -109,16 +113,6 @@ class ModelScore:
         if len(self.pending):
             again |= alike(X, self.pending, self.columns)
         return np.where(again, -np.inf, value)
-
-    def _worth(self, quality: Normal, cost: Normal | None) -> Partials:
-        return self.goal.score(
-            quality,
-            cost,
-            incumbent=self.models.incumbent,
-            acquisition=self.acquisition,
-            rule=self.rule,
-            unit=self.models.units.scale,
-        )
 
 
 class SmoothModelScore(ModelScore):
@@ -128,7 +122,7 @@ class SmoothModelScore(ModelScore):
         models, charge = self.models, self.charge
         quality, d_mean, d_std = _smooth(models.quality).predict_gradient(X)
         cost = None if models.cost is None else _smooth(models.cost).predict_gradient(X)
-        worth = self._worth(quality, None if cost is None else cost[0])
+        worth = self.target.partials(quality, None if cost is None else cost[0])
         value = worth.value
         slope = worth.by_mean[:, None] * d_mean + worth.by_std[:, None] * d_std
         if cost is not None:
@@ -147,14 +141,7 @@ def _smooth(model: Predictor) -> Differentiable:
 
 
 def model_score(
-    models: Models,
-    goal: Goal,
-    acquisition: Acquisition,
-    rule: TradeoffRule,
-    *,
-    cost_power: float,
-    history: History,
-    columns: Columns,
+    models: Models, target: Target, *, cost_power: float, history: History, columns: Columns
 ) -> ModelScore:
     """The score of a row for the next trial. It has a gradient if all models have one.
 
@@ -164,4 +151,4 @@ def model_score(
     smooth = all(isinstance(part, Differentiable) for part in parts if part is not None)
     kind = SmoothModelScore if smooth else ModelScore
     tried = frozenset(row.tobytes() for row in history.evaluated)
-    return kind(models, goal, acquisition, rule, charge, tried, history.pending, columns)
+    return kind(models, target, charge, tried, history.pending, columns)

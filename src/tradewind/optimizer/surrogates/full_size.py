@@ -98,7 +98,7 @@ def expected_mean(model: GPPredictor, X: Array) -> Array:
     """The mean of `model.predict`, much faster because no variance is computed."""
     k = model.covariance.between(model.covariance.place(X), model.points)[0]
     mean = model.scale.inverse(model.constant + k @ model.alpha)
-    return mean + model.covariance.sizes.trend(X)
+    return mean + model.covariance.trend.mean(X)
 
 
 def foresee(model: GPPredictor, X: Array, Y: Array) -> Normal:
@@ -117,11 +117,13 @@ def foresee_gradient(model: GPPredictor, X: Array, Y: Array) -> tuple[Normal, Ar
     std, covariance = _observed_std(model, x), _covariance(model, x, y)
     by_x, by_y = model.weighted_gradient(X, x), model.weighted_gradient(X, y)
     explained = x.V @ model.W
-    d_covariance = -by_x(y.V @ model.W) - by_y(explained)
-    d_observed = -by_x(explained) / std[:, None]
+    own = model.covariance.variance_gradient(X, x.points)  # X and Y have the same linear features
+    d_covariance = own - by_x(y.V @ model.W) - by_y(explained)
+    d_observed = (0.5 * own - by_x(explained)) / std[:, None]
     d_std = d_covariance - (covariance / std)[:, None] * d_observed
     d_std *= np.where(covariance > 0.0, model.scale.scale / std, 0.0)[:, None]
     d_mean = by_y(model.alpha[None, :]) * model.scale.scale
+    d_mean += model.covariance.trend.mean_slopes(X)
     return _foreseen(model, Y, y, covariance / std), d_mean, d_std
 
 
@@ -135,8 +137,9 @@ def _covariance(model: GPPredictor, x: Cross, y: Cross) -> Array:
     sizes, level = model.covariance.sizes, model.covariance.level
     k = matern52(np.square(x.points.features - y.points.features).sum(axis=1))[0]
     product = sizes.product(x.points.rho, y.points.rho)
+    linear = np.einsum("ij,ij->i", x.points.linear, y.points.linear)
     explained = np.einsum("ij,ij->i", x.V, y.V)
-    return np.asarray(k * (level + sizes.b * product) + sizes.v * product - explained)
+    return np.asarray(k * (level + sizes.b * product) + sizes.v * product + linear - explained)
 
 
 def _observed_std(model: GPPredictor, at: Cross) -> Array:

@@ -1,57 +1,29 @@
 """Gaussian-process regression: MAP fit, exact posterior, conditioning, gradients.
 
 The model is y = c + f(x) + ε with f ~ GP(0, a·k), k from `kernels.py`, and ε ~ N(0, known + learned
-variance). If the space has training sizes, `sizes.py` adds their part. Everything is computed for
-standardized y; `predict` returns to the units of y.
+variance). If the space has training sizes, `sizes.py` adds their part, and `trend.py` adds a mean
+that is linear in logarithms. Everything is computed for standardized y; `predict` returns to the
+units of y.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.optimize import minimize
 
+from tradewind.optimizer.surrogates.hiccups import without_hiccups
 from tradewind.optimizer.surrogates.kernels import Embedding, matern52, squared_distances
+from tradewind.optimizer.surrogates.neutral import NoSizeEffect, NoTrend
+from tradewind.optimizer.surrogates.posterior import JITTER, Data, Posterior
 from tradewind.optimizer.surrogates.sizes import SizeCurve, SizeEffect
+from tradewind.optimizer.surrogates.trend import Trend
 from tradewind.optimizer.transforms import Standardize
-from tradewind.types import Array, Columns, Indices, Normal
-
-_LOG_LENGTH = (-5.0, 5.0)
-_LOG_AMPLITUDE = (-5.0, 5.0)
-_LOG_NOISE = (-14.0, 3.0)
-_LOG_SHORTFALL = (-12.0, 5.0)
-_JITTER = 1e-8  # relative to the prior variance
-
-
-class NoSizeEffect:
-    """`SizeEffect` for a space without training sizes: it adds nothing to the kernel."""
-
-    columns: Indices = np.empty(0, dtype=np.intp)
-    prior_mean: tuple[float, ...] = ()
-    prior_std: tuple[float, ...] = ()
-    b = v = 0.0
-
-    def with_variances(self, theta: Array) -> NoSizeEffect:
-        return self
-
-    def place(self, X: Array) -> Array:
-        return X
-
-    def trend(self, X: Array) -> float:
-        return 0.0
-
-    def shortfall(self, X: Array) -> Array:
-        return np.zeros(len(X))
-
-    def product(self, rho: Array, other: Array) -> float:
-        return 0.0
-
-    def gradient(self, *_: Array | float) -> Array:
-        return np.empty(0)
+from tradewind.types import Array, Columns, Normal
 
 
 @dataclass(frozen=True)
@@ -68,7 +40,10 @@ class GaussianProcess:
       shortfall at the smallest size that is common to all configurations, and that of δ(x), the
       shortfall of each configuration (sizes.py).
     - `size_length` and `size_length_std` describe the log length-scale along the logarithm of the
-      size. `size_slope` is how fast y is expected to grow along it before any data."""
+      size. `size_slope` is how fast y is expected to grow along it before any data.
+    - `power_std`: y is the logarithm of a cost, whose mean is a product of powers of the columns
+      that may drive it (trend.py), and this is how uncertain the powers are. None for no such mean.
+    - `robust`: single observations that are far too large are believed less (hiccups.py)."""
 
     length_mean: float = 0.0
     length_std: float = 0.5
@@ -83,12 +58,21 @@ class GaussianProcess:
     size_length: float = 0.8
     size_length_std: float = 0.7
     size_slope: float = 0.0
+    power_std: float | None = None
+    robust: bool = False
     max_steps: int = 50
     fit_points: int = 300  # hyper-parameters are fitted to at most this many points, spread evenly
 
     def __post_init__(self) -> None:
         if self.size_power is not None and not 0.0 <= self.size_power < np.inf:
             raise ValueError(f"size_power must be None or ≥ 0, but got {self.size_power!r}")
+        if self.power_std is not None and not 0.0 < self.power_std < np.inf:
+            raise ValueError(f"power_std must be None or > 0, but got {self.power_std!r}")
+
+    @property
+    def explains_load(self) -> bool:
+        """Whether it models log-costs, so that a busy machine may explain some of them."""
+        return self.power_std is not None
 
     def fit(
         self,
@@ -97,143 +81,130 @@ class GaussianProcess:
         *,
         columns: Columns,
         noise: Array | None = None,
+        disturbance: Array | None = None,
         start: Mapping[str, Any] | None = None,
         rng: np.random.Generator,
     ) -> GPPredictor:
-        """The posterior at the most probable hyper-parameters. `rng` is not used."""
+        """The posterior at the most probable hyper-parameters. `rng` is not used.
+
+        `disturbance` (n,) adds w times itself to y, where w ~ N(0, 1) is unknown. Predictions are
+        for a disturbance of 0."""
+        problem = self.prepare(X, y, columns=columns, noise=noise, disturbance=disturbance)
+        problem, theta = problem.solve((start or {}).get("theta"))
+        return problem.at(theta)
+
+    def prepare(
+        self,
+        X: Array,
+        y: Array,
+        *,
+        columns: Columns,
+        noise: Array | None = None,
+        disturbance: Array | None = None,
+    ) -> Problem:
+        """What is to be fitted, before any hyper-parameters are chosen."""
         embedding, sizes = Embedding.of(columns, apart=self.apart), self._size_effect(columns)
-        trend = sizes.trend(X)
-        scale = Standardize.of(y - trend)
-        known = np.zeros(len(y)) if noise is None else noise / scale.scale / scale.scale
-        data = _Data(embedding(sizes.place(X)), sizes.shortfall(X), scale.forward(y - trend), known)
-        rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), self.fit_points)).astype(int))
-        posterior = _Posterior(self, data.take(rows), embedding, sizes)
-        theta = posterior.maximize((start or {}).get("theta"))
-        return GPPredictor.of(theta, data, embedding, sizes, scale)
+        trend = self._trend(columns)
+        mean = trend.mean(X)
+        scale = Standardize.of(y - mean)
+        trend = trend.in_unit(scale.scale)
+        data = Data(
+            Z=embedding(sizes.place(X)),
+            rho=sizes.shortfall(X),
+            linear=trend.features(X),
+            disturbance=(np.zeros(len(y)) if disturbance is None else disturbance) / scale.scale,
+            t=scale.forward(y - mean),
+            known=np.zeros(len(y)) if noise is None else noise / scale.scale / scale.scale,
+        )
+        return Problem(self, data, embedding, sizes, trend, scale)
+
+    def _trend(self, columns: Columns) -> Trend | NoTrend:
+        sized = self.size_power is not None and len(columns.fractions) > 1
+        power = self.size_slope * sized
+        if not power and self.power_std is None:
+            return NoTrend()
+        return Trend.of(columns, size_power=power, std=self.power_std)
 
     def _size_effect(self, columns: Columns) -> SizeEffect | NoSizeEffect:
         if self.size_power is None or len(columns.fractions) < 2:
             return NoSizeEffect()
         curve, std = SizeCurve.of(columns, self.size_power), self.size_std
-        return SizeEffect(curve, self.size_slope, (self.own_mean, self.shared_mean), (std, std))
+        return SizeEffect(curve, (self.own_mean, self.shared_mean), (std, std))
 
 
 def cost_process() -> GaussianProcess:
     """The process for the logarithm of a cost. Before any data, it expects a cost proportional to
-    the training size. Inactive parameters are embedded apart from active ones."""
-    return GaussianProcess(apart=True, size_power=0.0, size_slope=1.0)
+    the training size and to the parameters that are said to drive it. A clock is noisy, so it
+    expects more noise than a process of quality. Inactive parameters are embedded apart from active
+    ones."""
+    return GaussianProcess(
+        noise_mean=-5.0,
+        apart=True,
+        size_power=0.0,
+        size_length=0.3,
+        size_slope=1.0,
+        power_std=0.5,
+        robust=True,
+    )
 
 
-class _Data(NamedTuple):
-    """Observations as the process sees them."""
+@dataclass(frozen=True)
+class Problem:
+    """Data and a process to fit to them."""
 
-    Z: Array  # (n, p) features
-    rho: Array  # (n,) the shortfall along the training size
-    t: Array  # (n,) standardized y
-    known: Array  # (n,) known variance of t
+    process: GaussianProcess
+    data: Data
+    embedding: Embedding
+    sizes: SizeEffect | NoSizeEffect
+    trend: Trend | NoTrend
+    scale: Standardize
 
-    def take(self, rows: Indices) -> _Data:
-        return _Data(*(part[rows] for part in self))
+    @cached_property
+    def posterior(self) -> Posterior:
+        """The posterior of the hyper-parameters, from a part of the data if they are many."""
+        n = len(self.data.t)
+        rows = np.unique(np.linspace(0, n - 1, min(n, self.process.fit_points)).astype(int))
+        return Posterior(self.process, self.data.take(rows), self.embedding, self.sizes)
 
+    def solve(self, start: Sequence[float] | None) -> tuple[Problem, Array]:
+        """The most probable hyper-parameters, and the problem they solve: a robust process has
+        raised the noise of some observations."""
+        theta = self.posterior.maximize(start)
+        return without_hiccups(self, theta) if self.process.robust else (self, theta)
 
-class _Posterior:
-    """The log posterior density of θ = (log ℓ_1 … log ℓ_d, log a, log noise) and its gradient. With
-    sizes, θ continues with log b and log v."""
+    def at(self, theta: Array) -> GPPredictor:
+        """The posterior of y for given hyper-parameters."""
+        parts = self.embedding, self.sizes, self.trend, self.scale
+        return GPPredictor.of(theta, self.data, *parts)
 
-    def __init__(
-        self,
-        model: GaussianProcess,
-        data: _Data,
-        embedding: Embedding,
-        sizes: SizeEffect | NoSizeEffect,
-    ) -> None:
-        self.d, self.n, self.t, self.known = embedding.d, len(data.t), data.t, data.known
-        self.D = embedding.pair_distances(data.Z)
-        self.upper = np.triu_indices(self.n, k=1)
-        self.sizes = sizes
-        self.product = sizes.product(data.rho[self.upper[0]], data.rho[self.upper[1]])
-        self.squares = sizes.product(data.rho, data.rho)
-        length = model.length_mean + 0.5 * np.log(self.d)
-        mean = [length] * self.d + [0.0, model.noise_mean, *sizes.prior_mean]
-        std = [model.length_std] * self.d + [model.amplitude_std, model.noise_std, *sizes.prior_std]
-        self.prior_mean, self.prior_std = np.array(mean), np.array(std)
-        self.prior_mean[sizes.columns] = model.size_length
-        self.prior_std[sizes.columns] = model.size_length_std
-        self.max_steps = model.max_steps
-
-    def maximize(self, start: Sequence[float] | None) -> Array:
-        """The most probable θ, starting from an earlier one if it has the same length."""
-        if start is None or len(start) != len(self.prior_mean):
-            start = self.prior_mean.tolist()
-        bounds = [_LOG_LENGTH] * self.d + [_LOG_AMPLITUDE, _LOG_NOISE]
-        bounds += [_LOG_SHORTFALL] * (len(self.prior_mean) - len(bounds))
-        low, high = np.array(bounds).T
-        result = minimize(
-            self._negative,
-            np.clip(start, low, high),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": self.max_steps, "ftol": 1e-5, "gtol": 1e-3},
-        )
-        return np.asarray(result.x)
-
-    def _negative(self, theta: Array) -> tuple[float, Array]:
-        d, n = self.d, self.n
-        w, a, eta = np.exp(-2.0 * theta[:d]), np.exp(theta[d]), np.exp(theta[d + 1])
-        sizes, diagonal = self.sizes.with_variances(theta[d + 2 :]), np.diag_indices(n)
-        k, slope = matern52(w @ self.D)
-        K = np.zeros((n, n))
-        factor = a + sizes.b * self.product
-        K[self.upper] = factor * k + sizes.v * self.product
-        K[diagonal] = a * (1.0 + _JITTER) + eta + self.known
-        K[diagonal] += (sizes.b + sizes.v) * self.squares
-        L, info = lapack.dpotrf(K, lower=0, overwrite_a=1, clean=1)
-        if info:
-            return 1e25, np.zeros_like(theta)
-        inverse, _ = lapack.dpotri(L, lower=0)
-        half = np.triu(inverse, 1)
-        precision = half + half.T
-        precision[diagonal] = np.diag(inverse)
-        ones = precision.sum(axis=0)
-        c = float(ones @ self.t) / float(ones.sum())  # the most probable mean
-        residual = self.t - c
-        alpha = precision @ residual
-        # dlogp/dK = ½ (αα' − K⁻¹); pairs i < j count twice
-        G = np.outer(alpha, alpha) - precision
-        pairs = G[self.upper]
-        trace = 0.5 * float(np.trace(G))
-        gradient = np.empty_like(theta)
-        gradient[:d] = -2.0 * w * (self.D @ (pairs * slope * factor))
-        gradient[d] = a * (float(pairs @ k) + trace * (1.0 + _JITTER))
-        gradient[d + 1] = eta * trace
-        gradient[d + 2 :] = sizes.gradient(pairs, np.diag(G), k, self.product, self.squares)
-        fit = -0.5 * float(residual @ alpha) - float(np.log(np.diag(L)).sum())
-        off = (theta - self.prior_mean) / self.prior_std
-        value = fit - 0.5 * float(off @ off)
-        gradient -= off / self.prior_std
-        return -value, -gradient
+    def noisier(self, more: Array) -> Problem:
+        """The same with more known variance (n,) of standardized y."""
+        return replace(self, data=self.data._replace(known=self.data.known + more))
 
 
 class Points(NamedTuple):
-    """Rows as a covariance sees them: weighted features (n, p) and shortfalls ρ (n,)."""
+    """Rows as a covariance sees them: weighted features (n, p), shortfalls ρ (n,), and features of
+    the trend (n, q)."""
 
     features: Array
     rho: Array
+    linear: Array
 
 
 @dataclass(frozen=True)
 class Covariance:
-    """The prior covariance of y without its noise: a·k, and the part of the training size."""
+    """The prior covariance of y without its noise: a·k, the part of the training size, and that of
+    the trend."""
 
     embedding: Embedding
     sizes: SizeEffect | NoSizeEffect
+    trend: Trend | NoTrend
     roots: Array  # (p,) √w
     level: float  # a
 
     def place(self, X: Array) -> Points:
         features = self.embedding(self.sizes.place(X)) * self.roots
-        return Points(features, self.sizes.shortfall(X))
+        return Points(features, self.sizes.shortfall(X), self.trend.features(X))
 
     def between(self, x: Points, y: Points) -> tuple[Array, Array]:
         """The covariance of all pairs (m, n), and its slope by r²."""
@@ -243,11 +214,18 @@ class Covariance:
         slope *= factor
         k *= factor
         k += self.sizes.v * product
+        if x.linear.shape[1]:
+            k += x.linear @ y.linear.T
         return k, slope
 
-    def variance(self, x: Points) -> Array | float:
+    def variance(self, x: Points) -> Array:
         sizes = self.sizes
-        return self.level + (sizes.b + sizes.v) * sizes.product(x.rho, x.rho)
+        prior = self.level + (sizes.b + sizes.v) * sizes.product(x.rho, x.rho)
+        return np.asarray(prior + np.einsum("ij,ij->i", x.linear, x.linear))
+
+    def variance_gradient(self, X: Array, x: Points) -> Array:
+        """The derivatives (n, d) of the variance."""
+        return self.trend.gather(X, 2.0 * x.linear)
 
 
 class Cross(NamedTuple):
@@ -276,20 +254,22 @@ class GPPredictor:
     def of(
         cls,
         theta: Array,
-        data: _Data,
+        data: Data,
         embedding: Embedding,
         sizes: SizeEffect | NoSizeEffect,
+        trend: Trend | NoTrend,
         scale: Standardize,
     ) -> GPPredictor:
         """The posterior of the data for given θ."""
         n, d = len(data.t), embedding.d
         level, noise = np.exp(theta[d : d + 2]).tolist()
         roots = np.exp(-theta[embedding.owner])
-        covariance = Covariance(embedding, sizes.with_variances(theta[d + 2 :]), roots, level)
-        points = Points(data.Z * roots, data.rho)
-        K = covariance.between(points, points)[0]
-        variance = covariance.variance(points)
-        K[np.diag_indices(n)] = variance + level * _JITTER + noise + data.known
+        sizes = sizes.with_variances(theta[d + 2 :])
+        covariance = Covariance(embedding, sizes, trend, roots, level)
+        points = Points(data.Z * roots, data.rho, data.linear)
+        K = covariance.between(points, points)[0] + np.outer(data.disturbance, data.disturbance)
+        variance = covariance.variance(points) + np.square(data.disturbance)
+        K[np.diag_indices(n)] = variance + level * JITTER + noise + data.known
         W = invert_factor(K, lift=1e-6 * level)
         ones = W @ np.ones(n)
         projected = W @ data.t
@@ -309,9 +289,18 @@ class GPPredictor:
         at = self.cross(X)
         normal = self.marginals(X, at, np.sqrt(self.variance(at)))
         gradient = self.weighted_gradient(X, at)
-        d_mean = gradient(self.alpha[None, :])
-        d_std = -gradient(at.V @ self.W) / (normal.std / self.scale.scale)[:, None]  # VW is k K⁻¹
-        return normal, d_mean * self.scale.scale, d_std * self.scale.scale
+        d_mean = gradient(self.alpha[None, :]) * self.scale.scale
+        d_mean += self.covariance.trend.mean_slopes(X)
+        d_variance = self.covariance.variance_gradient(X, at.points)
+        d_variance -= 2.0 * gradient(at.V @ self.W)  # VW is k K⁻¹
+        unit = self.scale.scale
+        return normal, d_mean, 0.5 * d_variance / (normal.std / unit)[:, None] * unit
+
+    def left_out(self) -> Normal:
+        """How far each observation (n,) is above what all others predict for it, and the std of
+        that prediction including the noise of the observation, both of standardized y."""
+        precision = np.einsum("ij,ij->j", self.W, self.W)
+        return Normal(self.alpha / precision, 1.0 / np.sqrt(precision))
 
     def cross(self, X: Array) -> Cross:
         points = self.covariance.place(X)
@@ -326,11 +315,12 @@ class GPPredictor:
     def marginals(self, X: Array, at: Cross, std: Array) -> Normal:
         """The mean at rows X with this std (m,) of standardized y, in the units of y."""
         normal = self.scale.natural(Normal(self.constant + at.k @ self.alpha, std))
-        return Normal(normal.mean + self.covariance.sizes.trend(X), normal.std)
+        return Normal(normal.mean + self.covariance.trend.mean(X), normal.std)
 
     def weighted_gradient(self, X: Array, at: Cross) -> Callable[[Array], Array]:
         """A function from weights (m, n) to the gradient by x (m, d) of Σ_n weight_n·k(x, x_n)."""
         embedding, sizes = self.covariance.embedding, self.covariance.sizes
+        trend = self.covariance.trend
         m = embedding.smooth
         inward = embedding.slopes(X) * self.covariance.roots[:m]
         difference = at.points.features[:, None, :m] - self.points.features[:, :m]  # (q, n, m)
@@ -339,7 +329,7 @@ class GPPredictor:
             by = np.einsum("qn,qnm->qm", 2.0 * at.slope * weight, difference) * inward
             full = embedding.gather(by)
             full[:, sizes.columns] = 0.0  # there is nothing between two sizes
-            return full
+            return full + trend.gather(X, weight @ self.points.linear)
 
         return gradient
 

@@ -22,13 +22,11 @@ class SizeCurve:
     """ρ(s) = (s^−p − 1) / (s₁^−p − 1), or its limit log s / log s₁ at p = 0. Here s is relative to
     the largest size, and s₁ is the smallest size.
 
-    `values` (k,) are the ρ of the k sizes in column `column`, and `logs` (k,) those of p = 0. A
-    factor of e in the size changes the latter by `step`."""
+    `values` (k,) are the ρ of the k sizes in column `column`, and `logs` (k,) those of p = 0."""
 
     column: int
     values: Array
     logs: Array
-    step: float
 
     @classmethod
     def of(cls, columns: Columns, power: float) -> SizeCurve:
@@ -36,7 +34,7 @@ class SizeCurve:
         logs = -np.log(np.array(columns.fractions) / columns.fractions[-1])
         rho = np.expm1(power * logs) if power > 0 else logs
         column = int(np.flatnonzero(columns.size)[0])
-        return cls(column, rho / rho[0], logs / logs[0], 1.0 / float(logs[0]))
+        return cls(column, rho / rho[0], logs / logs[0])
 
     def __call__(self, X: Array) -> Array:
         return np.asarray(self.values[self.cells(X)])
@@ -49,14 +47,12 @@ class SizeCurve:
 
 @dataclass(frozen=True)
 class SizeEffect:
-    """How the training size enters a Gaussian process. `gp.NoSizeEffect` is the neutral one.
+    """How the training size enters a Gaussian process. `neutral.NoSizeEffect` is the neutral one.
 
-    `slope` is the expected growth of y by the logarithm of the size, before any data. `b` is the
-    variance of δ(x), the shortfall of each configuration, and `v` that of δ, which all
+    `b` is the variance of δ(x), the shortfall of each configuration, and `v` that of δ, which all
     configurations have in common. `prior_mean` and `prior_std` are those of log b and log v."""
 
     curve: SizeCurve
-    slope: float
     prior_mean: tuple[float, float]
     prior_std: tuple[float, float]
     b: float = 0.0
@@ -77,10 +73,6 @@ class SizeEffect:
         X = X.copy()
         X[:, self.curve.column] = self.curve.logs[self.curve.cells(X)]
         return X
-
-    def trend(self, X: Array) -> Array | float:
-        """The expected y (n,) relative to the largest size, before any data."""
-        return -self.slope / self.curve.step * self.curve.logs[self.curve.cells(X)]
 
     def shortfall(self, X: Array) -> Array:
         """ρ (n,)."""

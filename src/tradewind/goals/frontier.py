@@ -1,0 +1,123 @@
+"""The goals that are about the whole frontier between quality and cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tradewind.checks import cost_name, one_of, or_none, ordered_pair, positive
+from tradewind.goals.aims import Aim, Beat, Extend, Seen
+from tradewind.goals.goal import Goal
+from tradewind.goals.picking import bend, dominated_by, efficient
+from tradewind.types import Array
+
+_SEARCHES = ("hypervolume", "draws")
+
+
+@dataclass(frozen=True, repr=False)
+class Frontier(Goal):
+    """All efficient models: afterwards one study can answer for every trade-off and every limit.
+
+    - `cost=(low, high)` aims at models whose cost lies between these two.
+    - `alpha=(low, high)` aims at what a `Tradeoff` with such an alpha would choose. `reference` is
+      the reference of these trade-offs, by default the largest cost so far.
+    - `by` names the cost that counts, if trials report several.
+    - `search` says how: "hypervolume" extends the area that the efficient trials dominate between
+      quality and the logarithm of cost; "draws" takes another trade-off for every trial.
+
+    The best trial under this goal is the knee of the frontier."""
+
+    cost: tuple[float, float] | None = field(default=None, kw_only=True)
+    alpha: tuple[float, float] | None = field(default=None, kw_only=True)
+    reference: float | None = field(default=None, kw_only=True)
+    by: str | None = field(default=None, kw_only=True)
+    search: str = field(default="hypervolume", kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cost", or_none(ordered_pair, "cost", self.cost))
+        object.__setattr__(self, "alpha", or_none(ordered_pair, "alpha", self.alpha))
+        object.__setattr__(self, "reference", or_none(positive, "reference", self.reference))
+        object.__setattr__(self, "by", or_none(cost_name, "by", self.by))
+        one_of("search", self.search, _SEARCHES)
+        if self.cost is not None and self.alpha is not None:
+            raise ValueError("a Frontier aims at a range of cost or of alpha, but got both")
+
+    def utility(self, quality: Array, cost: Array, noise: Array | None = None) -> Array:
+        return front_utility(quality, cost)
+
+    def margin(self, quality: Array, cost: Array, noise: Array, best: int) -> float:
+        return np.inf  # a worse model may be efficient if it is cheaper
+
+    def aim(self, seen: Seen, *, rng: np.random.Generator) -> Aim:
+        if self.search == "draws" or self.alpha is not None:
+            return self._draw(seen, rng)
+        low, high = (0.0, None) if self.cost is None else self.cost
+        return extend(seen, low=low, high=high)
+
+    def _draw(self, seen: Seen, rng: np.random.Generator) -> Beat:
+        """Beat the best score under one of the trade-offs, drawn evenly on a log scale."""
+        known = np.isfinite(seen.cost)
+        quality, cost = seen.quality[known], np.maximum(seen.cost[known], 1e-300)
+        if self.alpha is not None:
+            rates = np.array(self.alpha) / (self.reference or float(cost.max()))
+        else:
+            low, high = (cost.min(), cost.max()) if self.cost is None else self.cost
+            rise = max(float(quality.max() - np.median(quality)), 1e-12)
+            rates = rise / np.array([high, low])
+        rate = float(np.exp(rng.uniform(*np.log(rates))))
+        return Beat(
+            score=float((quality - rate * cost).max()),
+            quality=float(quality.max()),
+            sigma=float(cost.min()),
+            alpha=rate,
+        )
+
+    def describe(self) -> str:
+        if self.cost is not None:
+            return f"all efficient models that cost from {self.cost[0]:g} to {self.cost[1]:g}"
+        if self.alpha is not None:
+            low, high = self.alpha
+            return f"all efficient models for trade-offs with alpha from {low:g} to {high:g}"
+        return "all efficient models"
+
+
+@dataclass(frozen=True, repr=False)
+class Knee(Goal):
+    """The model where the frontier bends: beyond it, a further gain in quality costs much more.
+
+    It is the efficient model that lies furthest above the straight line from the cheapest to the
+    most accurate one, between quality and the logarithm of cost, both scaled to [0, 1]. `by` names
+    the cost that counts, if trials report several."""
+
+    by: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by", or_none(cost_name, "by", self.by))
+
+    def utility(self, quality: Array, cost: Array, noise: Array | None = None) -> Array:
+        return front_utility(quality, cost)
+
+    def margin(self, quality: Array, cost: Array, noise: Array, best: int) -> float:
+        return np.inf
+
+    def aim(self, seen: Seen, *, rng: np.random.Generator) -> Extend:
+        return extend(seen)
+
+    def describe(self) -> str:
+        return "the model where the frontier between quality and cost bends"
+
+
+def front_utility(quality: Array, cost: Array) -> Array:
+    """The efficient trials first, the knee before the others; then those that fewer trials
+    dominate."""
+    above = bend(quality, cost)
+    return -dominated_by(quality, cost) + np.arctan(above) / np.pi
+
+
+def extend(
+    seen: Seen, *, worst: float | None = None, low: float = 0.0, high: float | None = None
+) -> Extend:
+    """Extend the frontier of these trials."""
+    trials = efficient(seen.quality, seen.cost)
+    return Extend(seen.quality[trials], seen.cost[trials], trials, worst, low, high)

@@ -1,0 +1,107 @@
+"""The goals with a condition: the best below a cost, and the cheapest that is good enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tradewind.checks import cost_name, or_none, positive, tolerance
+from tradewind.goals.aims import Beat, Extend, Seen
+from tradewind.goals.frontier import extend
+from tradewind.goals.goal import Goal
+from tradewind.types import Array, Mask
+
+
+@dataclass(frozen=True, repr=False)
+class BestUnder(Goal):
+    """The best quality with a training cost of at most `cost`. `by` names the cost that counts, if
+    trials report several."""
+
+    cost: float
+    by: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cost", positive("cost", self.cost))
+        object.__setattr__(self, "by", or_none(cost_name, "by", self.by))
+
+    def qualifies(self, quality: Array, cost: Array, noise: Array | None = None) -> Mask:
+        return cost <= self.cost
+
+    def utility(self, quality: Array, cost: Array, noise: Array | None = None) -> Array:
+        """Qualities within the limit; below them those beyond it, the cheapest first."""
+        beyond = np.maximum(np.log(np.maximum(cost, 1e-300)) - np.log(self.cost), 0.0)
+        low = float(quality.min(initial=0.0))
+        return np.where(beyond == 0.0, quality, low - 1.0 - abs(low) - beyond)
+
+    def matters_above(self, quality: Array, cost: Array) -> float:
+        """Models must tell apart what stays within the limit, even if it is bad."""
+        within = quality[self.qualifies(quality, cost)]
+        if not len(within):
+            return float(quality.min())
+        middle, best = float(np.median(within)), float(within.max())
+        return middle - 3.0 * (best - middle)
+
+    def aim(self, seen: Seen, *, rng: np.random.Generator) -> Beat:
+        within = seen.quality[self.qualifies(seen.quality, seen.cost)]
+        best = float(within.max() if len(within) else seen.quality.min())
+        return Beat(best, best, limit=self.cost)
+
+    def describe(self) -> str:
+        what = "a cost" if self.by is None else f"a cost ({self.by})"
+        return f"the best quality with {what} of at most {self.cost:g}"
+
+
+@dataclass(frozen=True, repr=False)
+class CheapestWithin(Goal):
+    """The cheapest model whose quality is within `tolerance` of the best.
+
+    `tolerance` is an amount of quality (0.01), a share of the best quality ("1%"), or "1se", one
+    standard error of the best trial, which must then have folds. `by` names the cost that counts,
+    if trials report several."""
+
+    tolerance: float | str
+    by: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tolerance", tolerance("tolerance", self.tolerance))
+        object.__setattr__(self, "by", or_none(cost_name, "by", self.by))
+
+    @property
+    def needs_noise(self) -> bool:
+        return self.tolerance == "1se"
+
+    def threshold(self, quality: Array, noise: Array | None = None) -> float:
+        """The quality that is good enough."""
+        i = int(np.argmax(quality))
+        best = float(quality[i])
+        if not isinstance(self.tolerance, str):
+            return best - self.tolerance
+        if self.tolerance == "1se":
+            return best - float(np.sqrt(0.0 if noise is None else noise[i]))
+        return best - float(self.tolerance.rstrip("%")) / 100.0 * abs(best)
+
+    def qualifies(self, quality: Array, cost: Array, noise: Array | None = None) -> Mask:
+        return (quality >= self.threshold(quality, noise)) & np.isfinite(cost)
+
+    def utility(self, quality: Array, cost: Array, noise: Array | None = None) -> Array:
+        """The cheapest first among those that are good enough; below them the others, the best
+        first."""
+        short = np.maximum(self.threshold(quality, noise) - quality, 0.0)
+        logs = np.log(np.maximum(cost, 1e-300))
+        dearest = float(np.nanmax(logs, initial=-1e3))
+        return np.where(
+            short == 0.0, -logs, np.where(np.isnan(cost), np.nan, -dearest - 1.0 - short)
+        )
+
+    def margin(self, quality: Array, cost: Array, noise: Array, best: int) -> float:
+        return max(float(quality[best]) - self.threshold(quality, noise), 0.0)
+
+    def aim(self, seen: Seen, *, rng: np.random.Generator) -> Extend:
+        """A better or a cheaper model among those that are good enough."""
+        return extend(seen, worst=self.threshold(seen.quality, seen.noise))
+
+    def describe(self) -> str:
+        within = {"1se": "one standard error"}.get(str(self.tolerance), f"{self.tolerance}")
+        what = "cheapest" if self.by is None else f"cheapest ({self.by})"
+        return f"the {what} model within {within} of the best quality"

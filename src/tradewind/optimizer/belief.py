@@ -1,0 +1,161 @@
+"""What the finished trials say about quality and cost, whatever strategy chose them.
+
+Predictions, shares of variance, planning and stopping rules ask a `Belief`. Proposals do not: a
+strategy has models of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from tradewind.goals import Quality
+from tradewind.optimizer.history import History
+from tradewind.optimizer.strategies.bayes import spread
+from tradewind.optimizer.strategies.costs import CostScale, fit_price
+from tradewind.optimizer.strategies.worth import fit_quality
+from tradewind.optimizer.surrogates.ensemble import Ensemble, EnsemblePredictor
+from tradewind.optimizer.surrogates.gp import GaussianProcess, cost_process
+from tradewind.optimizer.transforms import Clip, Standardize
+from tradewind.space import Space
+from tradewind.types import Array, Mask, Normal
+
+_MAX_POINTS = 500  # the models are fitted to at most this many trials
+
+# Intervals need noise that is learned. A search assumes little noise, and takes a lucky result for
+# a good configuration; the next trials correct that.
+_QUALITY = GaussianProcess(noise_mean=-4.0, noise_std=3.0)
+_COST = replace(cost_process(), noise_mean=-4.0, noise_std=3.0)
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Models of quality, in natural units and maximized, and of the logarithm of cost. They know
+    `trials` finished trials.
+
+    Quality is modelled above a `floor`, so that a few collapsed models do not flatten the good end.
+    A quality below it counts as the floor in `quality`. `quality_quantile` puts the collapsed ones
+    back: below the floor, results are spread like the `collapsed` ones were."""
+
+    trials: int
+    floor: float
+    collapsed: Array  # the qualities below the floor, ascending
+    quality_noise: float  # the standard deviation of one observation
+    cost_noise: float  # the same for the logarithm of a cost
+    quality_model: EnsemblePredictor  # of quality in `units`
+    units: Standardize
+    cost_model: EnsemblePredictor | None  # of log-cost on `scale`; None if no cost is known
+    scale: CostScale | None
+
+    @classmethod
+    def of(
+        cls,
+        space: Space,
+        history: History,
+        *,
+        rng: np.random.Generator,
+        settings: int = 1,
+        matters_above: float = np.inf,
+    ) -> Belief:
+        """The belief after at least one finished trial.
+
+        One setting of the hyper-parameters is enough for means. Intervals need more: 16 `settings`
+        include how uncertain the models themselves are. Qualities above `matters_above` are never
+        cut off (see `Goal.matters_above`). If no parameter is the training size, only the trials of
+        the largest size that has results count."""
+        history = comparable(space, history)
+        best_first = np.argsort(-history.quality, kind="stable")
+        history = history.take(spread(best_first, _MAX_POINTS))
+        history = replace(history, failed=history.failed[-_MAX_POINTS // 4 :], handover={})
+        floor = min(_floor(history), matters_above)
+        surrogate, columns = Ensemble(_QUALITY, settings), space.columns
+        units, quality = fit_quality(surrogate, history, Clip(floor), columns=columns, rng=rng)
+        assert isinstance(quality, EnsemblePredictor)
+        known = history.noise[history.noise > 0.0]
+        typical = float(np.median(known)) if len(known) else 0.0
+        cost, scale = None, None
+        if history.has_costs:
+            surrogate = Ensemble(_COST, settings)
+            price = fit_price(surrogate, Quality(), history, log=True, columns=columns, rng=rng)
+            assert isinstance(price.model, EnsemblePredictor)
+            cost, scale = price.model, price.scale
+        return cls(
+            trials=len(history.X),
+            floor=floor,
+            collapsed=np.sort(history.quality[history.quality < floor]),
+            quality_noise=math.hypot(quality.noise_std * units.scale, math.sqrt(typical)),
+            cost_noise=0.0 if cost is None else cost.noise_std,
+            quality_model=quality,
+            units=units,
+            cost_model=cost,
+            scale=scale,
+        )
+
+    def quality(self, X: Array) -> Normal:
+        """The quality of rows (m, d), without the noise of an observation."""
+        return self.units.natural(self.quality_model.predict(X))
+
+    def log_cost(self, X: Array) -> Normal | None:
+        """The logarithm of the cost of rows (m, d), without the noise of an observation."""
+        if self.cost_model is None:
+            return None
+        scaled = self.cost_model.predict(X)
+        return Normal(self.natural_log_cost(scaled.mean), scaled.std)
+
+    def natural_log_cost(self, scaled: Array) -> Array:
+        """The logarithm of costs from the scale of the model."""
+        assert self.scale is not None
+        return scaled - self.scale.scaled + math.log(self.scale.cost)
+
+    # ---- one more run, with its noise ----
+
+    def quality_quantiles(self, X: Array, levels: Array) -> Array:
+        """What the quality of one run of rows (m, d) stays below with these probabilities: (m, l).
+
+        Quantiles of Student's t: the scale of a model of n trials is known from n − 1 of them."""
+        believed, nu = self.quality(X), self._degrees
+        std = np.hypot(believed.std, self.quality_noise)[:, None]
+        above = believed.mean[:, None] + std * stdtrit(nu, levels)
+        if not len(self.collapsed):
+            return np.asarray(above)
+        below = stdtr(nu, (self.floor - believed.mean[:, None]) / std)  # how probable the tail is
+        within = np.clip(levels / np.maximum(below, 1e-12), 0.0, 1.0)
+        return np.asarray(np.where(levels < below, np.quantile(self.collapsed, within), above))
+
+    def cost_quantiles(self, X: Array, levels: Array) -> Array | None:
+        """The same for the cost (m, l); None if no cost is known."""
+        believed = self.log_cost(X)
+        if believed is None:
+            return None
+        std = np.hypot(believed.std, self.cost_noise)[:, None]
+        logs = believed.mean[:, None] + std * stdtrit(self._degrees, levels)
+        return np.asarray(np.exp(np.minimum(logs, 700.0)))
+
+    @property
+    def _degrees(self) -> float:
+        return float(max(self.trials - 1, 1))
+
+
+def _floor(history: History) -> float:
+    """Where quality is cut off. A search cuts off what is far below its median trial, but most of
+    its trials are good ones. The trials of the initial design tell better what is usual."""
+    design = history.quality[history.initial]
+    usual = design if len(design) else history.quality
+    return Clip.of(np.append(usual, history.quality.max())).floor
+
+
+def comparable(space: Space, history: History, train_size: float | None = None) -> History:
+    """The history with the finished and failed trials of this training size, by default of the
+    largest one. If a parameter says the size, these are all trials: the models span the sizes."""
+    sizes = history.sizes
+    if space.size_name is not None or not len(history.X):
+        return history
+    size = float(sizes.finished.max()) if train_size is None else train_size
+    failed: Mask = sizes.failed == size
+    kept = history.take(np.flatnonzero(sizes.finished == size))
+    return replace(
+        kept, failed=history.failed[failed], sizes=replace(kept.sizes, failed=sizes.failed[failed])
+    )

@@ -1,0 +1,98 @@
+"""How good finished trials are believed to be: the best of many noisy results is the luckiest one.
+
+`study.best` ranks by these beliefs. Where nothing is known about noise, results count as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+import numpy as np
+
+from tradewind.data.noise import repeat_noise
+from tradewind.optimizer.belief import Belief
+from tradewind.optimizer.history import History
+from tradewind.optimizer.strategies.bayes import spread
+from tradewind.seeds import proposal_rng
+from tradewind.space import Space
+from tradewind.types import Array, Indices
+
+_REACH = 3.0  # how many standard errors a model may move a result
+_OWN = 9.0  # the variance of one result, in units of what is a configuration's own
+_MAX_POINTS = 200  # the model is fitted to at most this many trials, as it is after every one
+
+
+def same_configuration(history: History) -> list[Hashable]:
+    """A key for each finished trial. Trials with the same one are repeats of a configuration."""
+    sizes = history.sizes.finished.tolist()
+    return [(row.tobytes(), size) for row, size in zip(history.X, sizes, strict=True)]
+
+
+def with_repeats(history: History) -> History:
+    """The history with the noise that repeats reveal, where folds do not."""
+    variance = repeat_noise(history.quality, same_configuration(history))
+    if variance == 0.0:
+        return history
+    return replace(history, noise=np.where(history.noise > 0.0, history.noise, variance))
+
+
+def believed(space: Space, history: History) -> History:
+    """The history with the qualities, costs and noise that the configurations are believed to have.
+
+    Repeats of a configuration count as one result, their mean. Where noise is known, from folds or
+    repeats, the posterior mean of a model draws a lucky result towards its neighbours. It moves
+    none by more than three standard errors, because more is the fault of the model and not of the
+    noise. A ninth of the variance counts as the configuration's own, which no neighbour knows: of m
+    runs, a share m / (m + 9) of what the model does not explain stays. Otherwise a model to which
+    all results are noise would choose among them at random."""
+    history = with_repeats(history)
+    groups = _groups(history)
+    if len(groups) == len(history.X) and not history.noise.any():
+        return history
+    quality, cost, noise = history.quality.copy(), history.cost.copy(), history.noise.copy()
+    runs = np.ones(len(quality))
+    for rows in groups:
+        whole = rows[~history.raced[rows]] if not history.raced[rows].all() else rows
+        quality[rows] = _mean(history.quality[whole])
+        cost[rows] = _mean(history.cost[whole])
+        noise[rows] = _mean(history.noise[whole]) / len(whole)
+        runs[rows] = len(whole)
+    if noise.any():
+        reach = _REACH * np.sqrt(np.maximum(noise, np.median(noise)))
+        model = _posterior_mean(space, history)
+        drawn = np.clip(model, quality - reach, quality + reach)
+        drawn += runs / (runs + _OWN) * (quality - drawn)
+        quality = np.where(np.isfinite(drawn) & (noise > 0.0), drawn, quality)
+    return replace(history, quality=quality, cost=cost, noise=noise)
+
+
+def _groups(history: History) -> list[Indices]:
+    """The finished trials of each configuration, as indices."""
+    members: dict[Hashable, list[int]] = {}
+    for i, key in enumerate(same_configuration(history)):
+        members.setdefault(key, []).append(i)
+    return [np.array(rows) for rows in members.values()]
+
+
+def _mean(values: Array) -> float:
+    """The mean of those that are known; NaN if none is."""
+    known = values[np.isfinite(values)]
+    return float((known / len(known)).sum()) if len(known) else np.nan
+
+
+def _posterior_mean(space: Space, history: History) -> Array:
+    """The mean (n,) of a model's belief about the finished trials. Trials of different training
+    sizes are modelled apart, unless the size is a column."""
+    rng = proposal_rng(history.seed, history.number)
+    history = replace(history, cost=np.full_like(history.cost, np.nan))  # no model of it is needed
+    sizes = history.sizes.finished
+    if space.size_name is not None:
+        sizes = np.ones_like(sizes)
+    mean = np.empty(len(history.X))
+    for size in np.unique(sizes):
+        rows = np.flatnonzero(sizes == size)
+        part = history.take(rows)
+        known = part.take(spread(np.argsort(-part.quality, kind="stable"), _MAX_POINTS))
+        mean[rows] = Belief.of(space, known, rng=rng).quality(part.X).mean
+    return mean

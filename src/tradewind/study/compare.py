@@ -1,0 +1,178 @@
+"""Is the difference between two trials real? `study.compare` answers, and `explain` and `confirm`
+ask the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from tradewind import checks
+from tradewind.data.estimates import Estimate, difference_of_means, paired_difference
+from tradewind.errors import TrialError
+from tradewind.optimizer.believed import same_configuration
+from tradewind.optimizer.history import History
+from tradewind.study.words import Scale, cost_compared
+from tradewind.types import FinishedTrial, Trial
+
+LEVEL = 0.9
+
+KnownFrom: TypeAlias = Literal["folds", "repeats"] | None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is known of the configuration of a trial: the trial and its repeats, and the mean cost
+    of one training. `by` names the cost, if it is not that of the study."""
+
+    trial: FinishedTrial
+    runs: tuple[FinishedTrial, ...]
+    cost: float | None = None
+    by: str | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """How much better trial `b` is than trial `a`. All finished trials of the two configurations
+    count.
+
+    - `difference`: the estimated gain in the user's own units, and its standard error.
+    - `known_from`: whether that error is known from "folds" or from "repeats"; None if nothing is
+      known about the noise.
+    - `costs`: of one training of `a` and of `b`; None where unknown."""
+
+    a: FinishedTrial
+    b: FinishedTrial
+    difference: Estimate
+    known_from: KnownFrom
+    level: float
+    costs: tuple[float | None, float | None]
+    by: str | None
+    scale: Scale
+
+    @property
+    def gain(self) -> float:
+        """By how much `b` is better; negative if it is worse."""
+        return self.difference.mean
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Where the true gain is with probability `level`."""
+        return self.difference.interval(self.level)
+
+    @property
+    def probability(self) -> float | None:
+        """The probability that `b` is truly better."""
+        return self.difference.probability_positive
+
+    @property
+    def is_real(self) -> bool | None:
+        """Whether the interval leaves out 0; None if nothing is known about the noise."""
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        return low > 0.0 or high < 0.0
+
+    @property
+    def cost_ratio(self) -> float | None:
+        """What `b` costs for each unit of cost of `a`."""
+        a, b = self.costs
+        return None if a is None or b is None or a <= 0.0 else b / a
+
+    def __str__(self) -> str:
+        if (self.a.params, self.a.train_size) == (self.b.params, self.b.train_size):
+            return f"trials {self.a.number} and {self.b.number} have the same configuration"
+        a, b = self.costs
+        costs = cost_compared(b, a, self.b, self.by)
+        return self._quality() + (f"; it {costs}" if costs else "")
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {self}>"
+
+    def _quality(self) -> str:
+        said = f"trial {self.b.number} {self.scale.compared(self.gain)} trial {self.a.number}"
+        if self.interval is None:
+            return f"{said}: nothing is known about the noise, so this may be luck"
+        low, high = sorted(self.interval, key=abs)
+        share = f"{100 * self.level:.4g} %"
+        if not self.is_real:
+            margin = self.scale.amount(self.difference.margin(self.level) or 0.0)
+            evidence = "folds" if self.known_from == "folds" else "runs"
+            return f"{said} (± {margin} at {share}): no difference that these {evidence} can show"
+        sure = self.probability is not None and not 0.001 < self.probability < 0.999
+        bounds = self.scale.bounds(abs(low), abs(high))
+        return f"{said}, {bounds} at {share}: {'almost surely' if sure else 'probably'} real"
+
+
+def compare(
+    a: Measured, b: Measured, *, level: float = LEVEL, scale: Scale, n_folds: int
+) -> Comparison:
+    """The comparison of two configurations in a study whose cross-validation has `n_folds`."""
+    gain, known_from = _difference(a, b, sign=1.0 if scale.maximize else -1.0, n_folds=n_folds)
+    return Comparison(a.trial, b.trial, gain, known_from, level, (a.cost, b.cost), b.by, scale)
+
+
+def compare_trials(
+    trials: Sequence[FinishedTrial],
+    history: History,
+    a: int,
+    b: int,
+    *,
+    scale: Scale,
+    level: float = LEVEL,
+    by: str | None = None,
+) -> Comparison:
+    """The comparison of two finished trials, given by their indices."""
+    first, second = (measure(i, trials, history, by=by) for i in (a, b))
+    return compare(first, second, level=level, scale=scale, n_folds=most_folds(trials))
+
+
+def measure(
+    index: int, trials: Sequence[FinishedTrial], history: History, *, by: str | None = None
+) -> Measured:
+    """What is known of the configuration of one of the finished `trials`."""
+    keys = same_configuration(history)
+    runs = [i for i, key in enumerate(keys) if key == keys[index]]
+    costs = history.cost[runs]
+    costs = costs[np.isfinite(costs)]
+    cost = float((costs / len(costs)).sum()) if len(costs) else None
+    return Measured(trials[index], tuple(trials[i] for i in runs), cost, by)
+
+
+def find(trials: Sequence[FinishedTrial], given: Trial | int) -> int:
+    """The index of a finished trial, given as a trial or by its number."""
+    number: Any = getattr(given, "number", given)
+    if not checks.is_whole(number):
+        raise TypeError(f"a trial or its number is needed, but got {given!r}")
+    for index, trial in enumerate(trials):
+        if trial.number == int(number):
+            return index
+    raise TrialError(f"only a finished trial has a value, but trial {number} has not finished")
+
+
+def most_folds(trials: Sequence[FinishedTrial]) -> int:
+    """The number of folds of a study's cross-validation. A raced trial has fewer."""
+    return max((len(trial.folds) for trial in trials), default=0)
+
+
+def _difference(
+    a: Measured, b: Measured, *, sign: float, n_folds: int
+) -> tuple[Estimate, KnownFrom]:
+    """By how much b is better than a, and how its uncertainty is known."""
+    first, second = mean_folds(a.runs), mean_folds(b.runs)
+    shared = min(len(first), len(second))
+    if shared >= 2 and a.runs != b.runs:
+        pairs = [sign * x for x in first[:shared]], [sign * x for x in second[:shared]]
+        return paired_difference(*pairs, held_out=1.0 / max(n_folds, shared)), "folds"
+    gain = difference_of_means(*([sign * run.value for run in it.runs] for it in (a, b)))
+    return gain, None if gain.error is None else "repeats"
+
+
+def mean_folds(runs: Sequence[FinishedTrial]) -> list[float]:
+    """The score on each fold, as the mean over the runs. Raced runs count only if all were: they
+    have fewer folds."""
+    most = most_folds(runs)
+    complete = [run.folds for run in runs if len(run.folds) == most]
+    return [sum(fold / len(complete) for fold in folds) for folds in zip(*complete, strict=True)]

@@ -1,0 +1,118 @@
+"""Results in words: differences, costs and training sizes as a person would say them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tradewind.types import FinishedTrial
+
+_CLOCKS = ("wall", "cpu", "gpu")
+_SAME = 0.02  # costs that differ by less than this share count as the same
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How the values of a study are said.
+
+    If larger is better and all values are within [0, 1], they look like scores, and 0.01 is called
+    a point. Any other value is said as it is, and a minimized one is called a loss."""
+
+    maximize: bool
+    points: bool
+
+    @classmethod
+    def of(cls, values: Iterable[float], *, maximize: bool) -> Scale:
+        return cls(maximize, maximize and all(0.0 <= value <= 1.0 for value in values))
+
+    def amount(self, difference: float, margin: float | None = None) -> str:
+        """`1.2 ± 0.4 points`, or `0.031`."""
+        factor = 100.0 if self.points else 1.0
+        size = abs(difference) * factor
+        text = number(size)
+        if margin is not None:
+            text = plus_minus(size, margin * factor)
+        if not self.points:
+            return text
+        return f"{text} point{'' if text == '1' else 's'}"
+
+    def bounds(self, low: float, high: float) -> str:
+        """`between 0.1 and 1.5`, in the unit of `amount`."""
+        factor, width = (100.0 if self.points else 1.0), high - low
+        low, high, width = low * factor, high * factor, width * factor
+        return f"between {rounded(low, width / 2)} and {rounded(high, width / 2)}"
+
+    def compared(self, gain: float, margin: float | None = None) -> str:
+        """`scores 1.2 points lower than`; a gain means better."""
+        amount = self.amount(gain, margin)
+        if gain == 0.0:
+            return "scores the same as" if self.maximize else "has the same loss as"
+        if self.maximize:
+            return f"scores {amount} {'higher' if gain > 0 else 'lower'} than"
+        return f"has a loss {amount} {'lower' if gain > 0 else 'higher'} than"
+
+
+def number(value: float) -> str:
+    """A number with two digits that matter, or three above 10: `0.031`, `1.2`, `123`."""
+    if value == 0.0:
+        return "0"
+    if 1e-4 <= abs(value) < 9.95:
+        return f"{float(f'{value:.2g}'):.12g}"
+    return f"{float(f'{value:.3g}'):.12g}" if abs(value) < 1e6 else f"{value:.2g}"
+
+
+def rounded(value: float, error: float) -> str:
+    """A number with as many decimals as its error has in `number`."""
+    if error <= 0.0 or not math.isfinite(error) or abs(value) >= 1e6:
+        return number(value)
+    decimals = max(0, 1 - math.floor(math.log10(error)))
+    return f"{round(value, decimals):.{min(decimals, 12)}f}".removeprefix("-" * (value == 0))
+
+
+def plus_minus(value: float, margin: float) -> str:
+    """`1.2 ± 0.4`."""
+    return f"{rounded(value, margin)} ± {rounded(margin, margin)}"
+
+
+def cost_compared(
+    cost: float | None, other: float | None, trial: FinishedTrial, by: str | None
+) -> str:
+    """`trains 6.4 times faster`, for a trial that costs `cost` where another costs `other`; nothing
+    if one of the two is unknown."""
+    if cost is None or other is None:
+        return ""
+    less, more, note = _cost_words(trial, by)
+    if abs(cost - other) <= _SAME * max(cost, other):
+        return f"costs the same{note}"
+    if cost == 0.0:
+        return f"costs nothing{note} where the other costs {number(other)}"
+    if other == 0.0:
+        return f"costs {number(cost)}{note} where the other costs nothing"
+    ratio = max(cost / other, other / cost)
+    return (less if cost < other else more).format(times=f"{number(ratio)} times")
+
+
+def _cost_words(trial: FinishedTrial, by: str | None) -> tuple[str, str, str]:
+    """How to say that a trial costs less or more than another, and a note that names the cost."""
+    name = trial.cost_name if by is None else by
+    measured = trial.usage is not None and trial.usage.clock != "reported"
+    if name in _CLOCKS and (measured or by is not None):
+        return "trains {times} faster", "trains {times} slower", ""
+    if name == "memory":
+        return "needs {times} less memory", "needs {times} more memory", " in memory"
+    note = "" if name in _CLOCKS else f" ({name})"
+    return f"costs {{times}} less{note}", f"costs {{times}} more{note}", note
+
+
+def size_compared(trial: FinishedTrial, other: FinishedTrial) -> str:
+    """`on 40 % of the data`; nothing if both use all of it."""
+    if trial.train_size == other.train_size:
+        return f"both on {share(trial.train_size)}" * (trial.train_size < 1.0)
+    instead = f" instead of {100 * other.train_size:.3g} %" * (other.train_size < 1.0)
+    return f"on {share(trial.train_size)}{instead}"
+
+
+def share(size: float) -> str:
+    """`40 % of the data`, `all of the data`."""
+    return f"{100 * size:.3g} % of the data" if size < 1.0 else "all of the data"

@@ -1,0 +1,97 @@
+"""What is believed of finished trials, where results are known to be noisy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.studies import create
+from tradewind.optimizer.believed import believed, with_repeats
+from tradewind.optimizer.history import History
+from tradewind.space import Float, Space
+from tradewind.strategies import RandomSearch
+
+LINE = Space({"x": Float(0, 1)})
+
+
+def seen(*results: tuple[float, float]) -> History:
+    """A history of these (x, value), with a cost of 1."""
+    study = create(LINE)
+    for x, value in results:
+        study.add({"x": x}, value, cost=1.0)
+    return study._session.snapshot()[1]
+
+
+def test_results_without_known_noise_count_as_they_are() -> None:
+    history = seen((0.1, 1.0), (0.2, 5.0), (0.3, 1.0))
+    assert believed(LINE, history) is history
+
+
+def test_repeats_that_agree_change_nothing_but_the_count() -> None:
+    history = seen((0.1, 1.0), (0.1, 1.0), (0.3, 2.0))
+    belief = believed(LINE, history)
+    assert belief.quality.tolist() == [1.0, 1.0, 2.0]
+    assert not belief.noise.any()
+
+
+def test_repeats_count_as_one_result_and_share_their_cost() -> None:
+    history = seen((0.1, 1.0), (0.1, 2.0), (0.3, 1.5))
+    history = replace(history, cost=np.array([1.0, 3.0, np.nan]))
+    belief = believed(LINE, history)
+    assert belief.quality[0] == belief.quality[1]
+    assert belief.cost.tolist() == pytest.approx([2.0, 2.0, np.nan], nan_ok=True)
+    assert belief.noise.tolist() == pytest.approx([0.25, 0.25, 0.5])
+
+
+def test_repeats_reveal_the_noise_of_the_others() -> None:
+    noise = with_repeats(seen((0.1, 1.0), (0.1, 2.0), (0.3, 5.0))).noise
+    assert noise.tolist() == pytest.approx([0.5] * 3)
+    assert not with_repeats(seen((0.1, 1.0), (0.2, 2.0))).noise.any()
+
+
+def test_a_lucky_result_is_drawn_towards_its_neighbours() -> None:
+    xs = np.linspace(0, 1, 21)
+    values = [0.5 + 0.3 * (x == 0.5) for x in xs]  # one lucky trial among equals
+    history = seen(*zip(xs.tolist(), values, strict=True))
+    noisy = believed(LINE, replace(history, noise=np.full(21, 0.1**2)))
+    lucky = int(np.argmax(values))
+    assert noisy.quality[lucky] < 0.65
+    assert np.abs(np.delete(noisy.quality, lucky) - 0.5).max() < 0.1
+
+
+def test_no_result_moves_by_more_than_three_standard_errors() -> None:
+    xs = np.linspace(0, 1, 21)
+    values = [0.5 - 5.0 * (x == 0.5) for x in xs]  # one bad trial, far below what models look at
+    history = seen(*zip(xs.tolist(), values, strict=True))
+    belief = believed(LINE, replace(history, noise=np.full(21, 0.1**2)))
+    assert np.abs(belief.quality - values).max() <= 0.3 + 1e-9
+    exact = believed(LINE, replace(history, noise=np.where(xs == 0.5, 0.0, 0.1**2)))
+    assert exact.quality[10] == -4.5  # nothing is known about its noise
+
+
+def test_trials_of_different_sizes_are_believed_apart() -> None:
+    study = create(LINE, strategy=RandomSearch())
+    for size, level in ((0.3, 0.2), (1.0, 0.8)):
+        for x in np.linspace(0, 1, 8):
+            study.add({"x": x}, folds=[level, level + 0.02, level + 0.04], train_size=size)
+    history = study._session.snapshot()[1]
+    belief = believed(LINE, replace(history, noise=np.full(16, 0.02**2)))
+    assert belief.quality[:8].tolist() == pytest.approx([0.22] * 8, abs=0.02)
+    assert belief.quality[8:].tolist() == pytest.approx([0.82] * 8, abs=0.02)
+
+
+def test_over_many_searches_the_believed_best_is_better_than_the_luckiest() -> None:
+    def regrets(seed: int) -> tuple[float, float]:
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(size=40)
+        truth = -np.square(x - rng.uniform())
+        results = truth + 0.1 * rng.normal(size=40)
+        history = seen(*zip(x.tolist(), results.tolist(), strict=True))
+        belief = believed(LINE, replace(history, noise=np.full(40, 0.1**2)))
+        lucky, best = (truth.max() - truth[np.argmax(q)] for q in (results, belief.quality))
+        return float(lucky), float(best)
+
+    lucky, best = np.mean([regrets(seed) for seed in range(20)], axis=0)
+    assert best < 0.5 * lucky

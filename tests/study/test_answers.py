@@ -1,0 +1,256 @@
+"""In words, and is it real: `explain`, `compare`, and `best` where results are noisy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tradewind as tw
+from tests.studies import create, told
+from tradewind.errors import NothingFinished, TrialError
+from tradewind.study.words import Scale, number, rounded
+from tradewind.types import Usage
+
+LINE = tw.Space({"x": tw.Float(0, 1)})
+SIZED = tw.Space({"x": tw.Float(0, 1), "size": tw.TrainSize([0.4, 1.0])})
+HARDER = np.array([0.02, -0.01, 0.0, 0.01, -0.02])  # folds differ in difficulty
+
+
+def folds(mean: float, *noise: float) -> list[float]:
+    return (mean + HARDER + np.array(noise or (0.0,) * 5)).tolist()
+
+
+def added(*results: dict[str, Any], space: tw.Space = LINE, **options: Any) -> tw.Study:
+    """A study with these results, at x = 0, 0.1, 0.2 and so on unless they say otherwise."""
+    study = create(space, **options)
+    for i, result in enumerate(results):
+        params = {"x": result.pop("x", i / 10)}
+        if space is SIZED:
+            params["size"] = result.pop("size", 1.0)
+        study.add(params, **result)
+    return study
+
+
+# ---- explain ----
+
+
+def test_a_choice_is_explained_in_one_sentence() -> None:
+    study = added(
+        {"value": 0.912, "cost": 12.8},
+        {"value": 0.9, "cost": 2.0, "size": 0.4},
+        {"value": 0.5, "cost": 1.0},
+        space=SIZED,
+        goal=tw.Tradeoff(alpha=0.1, reference=10.0),
+    )
+    explanation = study.explain()
+    assert str(explanation) == (
+        "Trial 1 scores 1.2 points lower than the most accurate model, trial 0; "
+        "it costs 6.4 times less, on 40 % of the data."
+    )
+    assert (explanation.choice.number, explanation.most_accurate.number) == (1, 0)
+    assert explanation.comparison.gain == pytest.approx(-0.012)
+    assert explanation.comparison.cost_ratio == pytest.approx(2.0 / 12.8)
+    assert str(study.explain(tw.Quality())) == (
+        "Trial 0 is the most accurate model: 0.912 at a cost of 12.8."
+    )
+
+
+def test_the_uncertainty_is_said_where_folds_give_one() -> None:
+    study = added(
+        {"folds": folds(0.912, 0.01, 0, 0, 0, -0.01), "cost": 12.8},
+        {"folds": folds(0.90, 0, 0.01, 0, -0.01, 0), "cost": 2.0},
+    )
+    comparison = study.explain(tw.Tradeoff(alpha=0.1, reference=10.0)).comparison
+    assert comparison.known_from == "folds"
+    assert "1.2 ± 1.4 points lower" in str(study.explain(tw.Tradeoff(alpha=0.1, reference=10.0)))
+
+
+def test_losses_and_other_values_are_said_in_their_own_numbers() -> None:
+    study = added({"value": 0.5, "cost": 4.0}, {"value": 0.531, "cost": 1.0}, direction="minimize")
+    words = str(study.explain(tw.Tradeoff(alpha=1.0, reference=4.0)))
+    assert words.startswith("Trial 1 has a loss 0.031 higher than the most accurate model, trial 0")
+    rewards = added({"value": 250.0, "cost": 4.0}, {"value": 130.0, "cost": 1.0})
+    words = str(rewards.explain(tw.Tradeoff(alpha=1000.0, reference=4.0)))
+    assert words.startswith("Trial 1 scores 120 lower than the most accurate model, trial 0")
+
+
+def test_what_is_not_known_is_not_said() -> None:
+    assert str(told((0.5, None)).explain()) == (
+        "Trial 0 is the only configuration that was finished: 0.5."
+    )
+    assert str(told((0.5, None), (0.7, None)).explain()) == (
+        "Trial 1 is the most accurate model: 0.7."
+    )
+    with pytest.raises(NothingFinished):
+        create().explain()
+
+
+def test_a_raced_trial_is_said_to_be_an_estimate() -> None:
+    study = create(LINE)
+    study.add({"x": 0.1}, 0.5, folds=[0.5, 0.5], raced=True)
+    assert "an estimate: it was stopped after some folds" in str(study.explain())
+
+
+@pytest.mark.parametrize(
+    ("cost", "other", "words"),
+    [
+        (1.0, 1.01, "costs the same"),
+        (0.0, 0.0, "costs the same"),
+        (0.0, 2.0, "costs nothing where the other costs 2"),
+        (2.0, 0.0, "costs 2 where the other costs nothing"),
+        (1.0, 2.5, "costs 2.5 times less"),
+        (250.0, 1.0, "costs 250 times more"),
+    ],
+)
+def test_costs_are_compared_in_words(cost: float, other: float, words: str) -> None:
+    study = added({"value": 0.5, "cost": other}, {"value": 0.6, "cost": cost})
+    assert str(study.compare(0, 1)).endswith(f"; it {words}")
+
+
+def test_measured_costs_are_times_and_named_ones_keep_their_name() -> None:
+    timed = create(LINE)
+    timed.optimize(lambda trial: trial.params["x"], n_trials=2, show_progress=False)
+    assert isinstance(timed.trials[0].usage, Usage)
+    words = str(timed.compare(0, 1))
+    assert any(w in words for w in ("times faster", "times slower", "costs the same"))
+    paid = create(LINE, cost="money")
+    for cost in (1.0, 4.0):
+        paid.tell(paid.ask(), cost, cost=cost)
+    assert str(paid.compare(0, 1)).endswith("it costs 4 times more (money)")
+
+
+# ---- compare ----
+
+
+def test_folds_are_compared_in_pairs() -> None:
+    study = added(
+        {"folds": folds(0.90, 0.001, 0, 0, 0, -0.001)},
+        {"folds": folds(0.92, 0, 0.001, 0, -0.001, 0)},
+        {"folds": folds(0.9205, 0.001, 0, 0.001, -0.001, -0.001)},
+    )
+    clear = study.compare(0, 1)
+    assert clear.gain == pytest.approx(0.02)
+    assert clear.is_real
+    assert clear.probability is not None
+    assert clear.probability > 0.999
+    assert str(clear) == (
+        "trial 1 scores 2 points higher than trial 0, between 1.86 and 2.14 at 90 %: "
+        "almost surely real"
+    )
+    unclear = study.compare(1, 2)
+    assert unclear.is_real is False
+    assert str(unclear).endswith("no difference that these folds can show")
+    back = study.compare(study.trials[1], study.trials[0])
+    assert back.gain == -clear.gain
+    assert back.interval == pytest.approx(tuple(-b for b in reversed(clear.interval or ())))
+    wide, narrow = (study.compare(0, 1, level=level).interval for level in (0.99, 0.5))
+    assert wide is not None
+    assert narrow is not None
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+def test_folds_of_unequal_number_are_compared_where_both_have_them() -> None:
+    study = added({"folds": folds(0.9)}, {"value": 0.8, "folds": [0.82, 0.8], "raced": True})
+    assert study.compare(1, 0).gain == pytest.approx(np.mean([0.92 - 0.82, 0.89 - 0.8]))
+
+
+def test_repeats_tell_what_folds_cannot() -> None:
+    study = added(*({"value": v, "x": x} for x, v in [(0.1, 1.0), (0.2, 5.0), (0.3, 1.1)]))
+    assert study.compare(0, 1).known_from is None
+    assert str(study.compare(0, 1)) == (
+        "trial 1 scores 4 higher than trial 0: "
+        "nothing is known about the noise, so this may be luck"
+    )
+    for x, value in [(0.1, 1.2), (0.1, 0.9), (0.2, 5.2)]:
+        study.add({"x": x}, value)
+    known = study.compare(0, 1)
+    assert known.known_from == "repeats"
+    assert known.gain == pytest.approx(5.1 - 3.1 / 3)
+    assert known.is_real
+    assert study.compare(0, 2).known_from == "repeats"  # only one of the two was repeated
+    assert study.compare(0, 3).gain == 0.0  # the same configuration
+
+
+def test_a_lower_loss_is_a_gain() -> None:
+    study = added(
+        {"folds": folds(0.5)}, {"folds": folds(0.4, 0, 0.01, 0, 0, -0.01)}, direction="minimize"
+    )
+    assert study.compare(0, 1).gain == pytest.approx(0.1)
+    assert "has a loss 0.1 lower than trial 0" in str(study.compare(0, 1))
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    study = told((0.5, 1.0))
+    study.ask()
+    with pytest.raises(TrialError, match="trial 1 has not finished"):
+        study.compare(0, 1)
+    with pytest.raises(TypeError, match="a trial or its number is needed, but got 'best'"):
+        study.compare(0, "best")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"level must be a number in \(0, 1\), but got 90"):
+        study.compare(0, 0, level=90)
+
+
+def test_equals_are_called_equal() -> None:
+    study = added({"value": 0.5}, {"value": 0.5}, {"value": 0.7, "x": 0.0})
+    assert str(study.compare(0, 2)) == "trials 0 and 2 have the same configuration"
+    assert str(study.compare(1, 2)).startswith("trial 2 scores 10 points higher than trial 1")
+    losses = added({"value": 0.5}, {"value": 0.5}, direction="minimize")
+    assert str(losses.compare(0, 1)).startswith("trial 1 has the same loss as trial 0")
+
+
+# ---- best ----
+
+
+def test_the_best_is_not_the_luckiest_where_folds_tell_the_noise() -> None:
+    rng, study = np.random.default_rng(0), create(LINE)
+    for x in np.linspace(0, 1, 30):
+        study.add({"x": x}, folds=(0.9 - (x - 0.5) ** 2 + 0.02 * rng.normal(size=5)).tolist())
+    study.add({"x": 0.02}, folds=[0.99, 0.80, 1.0, 0.79, 1.0])  # uncertain, at a bad place
+    luckiest = max(study.trials, key=lambda t: t.value or 0.0)
+    assert luckiest.number == 30
+    assert abs(study.best.params["x"] - 0.5) < 0.15
+    assert study.best_value == study.best.value
+
+
+def test_repeats_take_a_lucky_first_result_back() -> None:
+    study = added(*({"value": 0.7 + 0.01 * (i % 3)} for i in range(8)), {"value": 0.85})
+    assert study.best.number == 8
+    for x, value in [(0.8, 0.69), (0.8, 0.7), (0.8, 0.71), (0.2, 0.77), (0.2, 0.78), (0.2, 0.76)]:
+        study.add({"x": x}, value)
+    assert study.best.params == {"x": 0.2}
+    assert study.best.value == 0.76  # the repeat that is closest to their mean
+
+
+def test_without_noise_the_best_is_the_best_result() -> None:
+    study = added({"value": 0.5}, {"value": 0.9}, {"value": 0.5, "x": 0.0}, {"value": 0.8})
+    assert study.best.number == 1
+
+
+# ---- words ----
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *[(0.0, "0"), (0.0312, "0.031"), (1.24, "1.2"), (12.34, "12.3"), (123.4, "123")],
+        *[(9.96, "9.96"), (123456.0, "123000"), (2.5e7, "2.5e+07"), (3.84e-6, "3.84e-06")],
+    ],
+)
+def test_numbers_have_few_digits(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_a_value_has_as_many_decimals_as_its_error() -> None:
+    assert rounded(0.91234, 0.0123) == "0.912"
+    assert rounded(12.34, 0.4) == "12.34"
+    assert rounded(1234.5, 30.0) == "1234"
+    assert rounded(0.5, 0.0) == "0.5"
+
+
+def test_points_are_for_scores_only() -> None:
+    assert Scale.of([0.0, 1.0], maximize=True).amount(0.01) == "1 point"
+    assert Scale.of([0.0, 1.0], maximize=True).amount(-0.025) == "2.5 points"
+    assert Scale.of([0.0, 1.0], maximize=False).amount(0.01) == "0.01"
+    assert Scale.of([0.0, 1.1], maximize=True).amount(0.01) == "0.01"
