@@ -4,8 +4,8 @@
     python benchmarks/arena_run.py ARENA --optimizer tradewind --task plain --problem all \\
         --seed 0,1,2,3,4 --out results/tradewind.jsonl
 
-All arguments after ARENA go to the arena's run.py. `--problem all` means all its public problems.
-The environment needs Tradewind and onnxruntime.
+All arguments after ARENA go to the arena's run.py. `--problem all` means all public problems that a
+task has. The environment needs Tradewind and onnxruntime.
 """
 
 from __future__ import annotations
@@ -33,15 +33,24 @@ def main() -> None:
             return tw.recipes.wang2020(published=False)
 
     tradewind_.OPTIMIZERS["tradewind-wang2020-improvement"] = Wang2020WithImprovement
-    arguments = sys.argv[2:]
-    if "all" in arguments:
-        public = json.loads((arena / "public.json").read_text())
-        task = arguments[arguments.index("--task") + 1].split("@")[0]
-        chosen = ",".join(p for p, tasks in public.items() if task in tasks)
-        arguments[arguments.index("all")] = chosen
-    sys.argv = ["run.py", *arguments]
     run.enter_venv = lambda optimizer: None  # this environment is the one to measure
-    run.main()
+    arguments = sys.argv[2:]
+    public = json.loads((arena / "public.json").read_text())
+    for task in _value(arguments, "--task").split(","):
+        family = task.split("@")[0]
+        family = {"padded": "plain", "latency": "plain"}.get(family, family)  # the same problems
+        problems = _value(arguments, "--problem")
+        if problems == "all":
+            problems = ",".join(p for p, families in public.items() if family in families)
+        # of two equal options, the last one counts
+        sys.argv = ["run.py", *arguments, "--task", task, "--problem", problems]
+        run.main()
+
+
+def _value(arguments: list[str], option: str) -> str:
+    if option not in arguments[:-1]:
+        sys.exit(f"{option} is missing")
+    return arguments[arguments.index(option) + 1]
 
 
 if __name__ == "__main__":
