@@ -33,7 +33,7 @@ from tradewind.stopping import ErrorBelow, NoImprovement, NotWorthIt, StoppingRu
 RANDOM = 5000  # configurations that show what is usual
 TRIALS = {"frontier": 40, "limits": 40, "stopping": 60}
 PARTS = {
-    "frontier": ["frontier", "draws", *TRADEOFFS],
+    "frontier": ["frontier", "hypervolume", *TRADEOFFS],
     "limits": ["frontier", "quality", "cheapest", *(f"under@{share}" for share in UNDER)],
     "stopping": ["plain", *STOPPED],
 }
@@ -71,7 +71,7 @@ def goals(known: Row) -> dict[str, Goal]:
     return {
         "quality": tw.Quality(),
         "frontier": tw.Frontier(),
-        "draws": tw.Frontier(search="draws"),
+        "hypervolume": tw.Frontier(search="hypervolume"),
         "knee": tw.Knee(),
         "cheapest": tw.CheapestWithin(TOLERANCE),
         **{f"under@{share}": tw.BestUnder(limit) for share, limit in known["limits"].items()},

@@ -112,7 +112,7 @@ def _table(title: str, head: str, rows: Iterable[list[str]]) -> None:
 
 
 def frontier(results: Results) -> None:
-    problems = results.problems("frontier", "draws", *TRADEOFFS)
+    problems = results.problems("frontier", "hypervolume", *TRADEOFFS)
     if not problems:
         return
 
@@ -128,21 +128,21 @@ def frontier(results: Results) -> None:
         return np.vstack([rows, np.mean(rows, axis=0)])
 
     middle = "tradeoff@0.5"
-    own, one, draws, other = (regrets(m) for m in (None, "frontier", "draws", middle))
+    own, one, area, other = (regrets(m) for m in (None, "frontier", "hypervolume", middle))
     rows = []
     for i, label in enumerate([*map(str, ALPHAS), "mean"]):
-        gaps = [mean_se(x[i] - own[i]) for x in (one, draws)]
+        gaps = [mean_se(x[i] - own[i]) for x in (one, area)]
         no_worse = f"{int((one[i] <= own[i]).sum())}/{len(problems)}"
-        rows.append([label, *(mean_se(x[i]) for x in (own, one, draws, other)), *gaps, no_worse])
+        rows.append([label, *(mean_se(x[i]) for x in (own, one, area, other)), *gaps, no_worse])
     _table(
         f"regret of T, {len(problems)} problems: a study for each α, or one for all",
-        "α | Tradeoff(α) | Frontier | Frontier, draws | Tradeoff(0.5) for all "
-        "| Frontier − Tradeoff(α) | draws − Tradeoff(α) | Frontier no worse",
+        "α | Tradeoff(α) | Frontier | Frontier, hypervolume | Tradeoff(0.5) for all "
+        "| Frontier − Tradeoff(α) | hypervolume − Tradeoff(α) | Frontier no worse",
         rows,
     )
     five = sum(results.each(name, problems, _spent) for name in TRADEOFFS)
     rows = []
-    for method in ("frontier", "draws", middle):
+    for method in ("frontier", "hypervolume", middle):
         share = np.log(results.each(method, problems, _spent) / five)
         rows.append([method, f"{np.exp(share.mean()):.3f}", f"{np.exp(share.max()):.3f}"])
     _table("training cost, as a share of the five together", "study | share | at most", rows)

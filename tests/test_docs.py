@@ -66,10 +66,18 @@ def test_no_python_block_of_a_page_is_overlooked(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_the_links_of_a_page_lead_to_files(page: Path) -> None:
+def test_the_links_of_a_page_lead_to_files_and_headings(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)", text)
-    assert [t for t in targets if not (page.parent / t).exists()] == []
+    for file, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)", text):
+        target = page.parent / file if file else page
+        assert target.exists(), file
+        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), (file, anchor)
+
+
+def anchors(text: str) -> set[str]:
+    """What a link may name after `#`: the headings of a page, as GitHub spells them."""
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_the_readme_and_the_guide_have_code_to_run() -> None:

@@ -33,6 +33,7 @@ study.optimize(objective, n_trials=3, timeout="2h", callbacks=[report])
 study.optimize(objective, 3, n_jobs=4)  # type: ignore[arg-type]
 tw.create_study(space, study_name="a")  # type: ignore[arg-type]
 study.best_trial  # type: ignore[attr-defined]
+tw.Tradeof(alpha=0.3)  # type: ignore[attr-defined]
 
 better = study.best.value + 1.0
 doubled = study.best_value * 2

@@ -3,11 +3,10 @@
 Every public name is loaded when it is first used, so `import tradewind` takes almost no time.
 """
 
+import typing as _typing
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from tradewind import errors as errors
     from tradewind import models as models
     from tradewind import recipes as recipes
@@ -51,6 +50,7 @@ if _TYPE_CHECKING:
     from tradewind.study.studies import load_study as load_study
     from tradewind.study.studies import rename_study as rename_study
     from tradewind.study.study import Study as Study
+    from tradewind.types import FinishedTrial as FinishedTrial
     from tradewind.types import Trial as Trial
 
 __version__ = "0.1.0"
@@ -64,6 +64,7 @@ _HOMES = {
     "Confirmation": "study.confirm",
     "Explanation": "study.explain",
     "Final": "study.finish",
+    "FinishedTrial": "types",
     "Float": "space",
     "Int": "space",
     "Ordinal": "space",
@@ -100,14 +101,16 @@ _HOMES = {
 __all__ = sorted([*_HOMES, *_MODULES])
 
 
-def __getattr__(name: str) -> _Any:
-    if name in _MODULES:
-        return _import_module(f"{__name__}.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(_import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value  # so that the next use does not come here
-    return value
+if not _typing.TYPE_CHECKING:  # a type checker that saw this would accept any name
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name in _MODULES:
+            return _import_module(f"{__name__}.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(_import_module(f"{__name__}.{_HOMES[name]}"), name)
+        globals()[name] = value  # so that the next use does not come here
+        return value
 
 
 def __dir__() -> list[str]:

@@ -203,7 +203,8 @@ def goal(given: T) -> T:
 
 def stopping_rules(given: Any) -> tuple[Any, ...]:
     """One stopping rule or several as a tuple; None means none."""
-    several = isinstance(given, Iterable) and not callable(getattr(given, "reason", None))
+    rule, text = callable(getattr(given, "reason", None)), isinstance(given, str)
+    several = isinstance(given, Iterable) and not rule and not text
     rules = () if given is None else tuple(given) if several else (given,)
     for rule in rules:
         has_methods("stop", rule, ("reason",), "stopping.NoImprovement(20)")

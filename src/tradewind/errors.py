@@ -9,6 +9,7 @@
     ├── AlreadyTested (RuntimeError)     the test set was looked at before
     ├── BrokenObjective (RuntimeError)   an objective whose first trials all fail in the same way
     ├── NothingFinished (LookupError)    a result is wanted, but no trial has one yet
+    │   └── NothingQualifies             trials have finished, but none meets the goal's condition
     ├── WorkerError (RuntimeError)       workers that cannot start, or a cluster that is gone
     ├── DataError (ValueError)           data or a saved model: damaged or of the wrong kind
     │   └── DataMissing (FileNotFoundError)  data or a saved model that is missing

@@ -1,8 +1,7 @@
 """The frozen values that travel between rooms.
 
 Surrogates and acquisitions meet in `Normal`; acquisitions, goals and maximizers in `Partials`;
-surrogates and spaces in `Columns`; strategies, runners and the log in `Trial`. Nothing here
-computes.
+surrogates and spaces in `Columns`; strategies, runners and the log in `Trial`.
 """
 
 from __future__ import annotations
@@ -243,7 +242,7 @@ class Trial:
             return self.costs[name]
         if self.usage is None:
             return None
-        if name == self.usage.clock:
+        if name == self.usage.clock and name != "reported":
             return self.cost
         if name == "memory":
             return self.usage.memory

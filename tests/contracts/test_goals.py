@@ -34,7 +34,7 @@ GOALS: list[Goal] = [
     Frontier(),
     Frontier(cost=(2.0, 20.0)),
     Frontier(alpha=(0.1, 0.9), reference=5.0),
-    Frontier(search="draws"),
+    Frontier(search="hypervolume"),
     BestUnder(12.0),
     BestUnder(0.5),
     CheapestWithin(0.05),

@@ -121,7 +121,8 @@ def test_known_variance_gives_a_normal_interval() -> None:
 
 def test_the_noise_of_repeats_is_pooled_over_configurations() -> None:
     values = np.array([1.0, 3.0, 10.0, 7.0, 7.0, 10.0])
-    assert repeat_noise(values, ["a", "a", "b", "c", "c", "d"]) == pytest.approx(2.0 / 2)
-    assert repeat_noise(values, list(range(6))) == 0.0
-    assert repeat_noise(np.array([1e300, -1e300]), ["a", "a"]) == pytest.approx(1e300)
-    assert repeat_noise(np.zeros(2), ["a", "a"]) == 0.0
+    groups = [np.array(rows) for rows in ([0, 1], [2], [3, 4], [5])]
+    assert repeat_noise(values, groups) == pytest.approx(2.0 / 2)
+    assert repeat_noise(values, [np.array([i]) for i in range(6)]) == 0.0
+    assert repeat_noise(np.array([1e300, -1e300]), groups[:1]) == pytest.approx(1e300)
+    assert repeat_noise(np.zeros(2), groups[:1]) == 0.0

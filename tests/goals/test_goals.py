@@ -172,6 +172,13 @@ def test_the_best_under_a_cost_is_the_best_of_those_that_meet_it() -> None:
     assert goal.aim(seen(quality, cost), rng=RNG) == Beat(0.8, 0.8, limit=10.0)
 
 
+@pytest.mark.parametrize(("limit", "cost"), [(1e15, 1e15 + 1), (1e-310, 0.0)])
+def test_the_utility_agrees_with_the_limit_to_the_last_digit(limit: float, cost: float) -> None:
+    goal, quality, costs = BestUnder(limit), np.array([0.9, 0.8]), np.array([cost, limit])
+    within = goal.qualifies(quality, costs)
+    np.testing.assert_array_equal(goal.utility(quality, costs) == quality, within)
+
+
 def test_if_nothing_meets_a_limit_the_cheapest_comes_closest() -> None:
     quality, cost = np.array([0.9, 0.1, -5.0]), np.array([20.0, 12.0, np.nan])
     utility = BestUnder(10.0).utility(quality, cost)
@@ -239,7 +246,7 @@ def test_the_best_of_a_frontier_is_its_knee() -> None:
 
 def test_a_frontier_aims_at_all_of_it_or_at_a_range() -> None:
     quality, cost = np.array([0.5, 0.9, 0.4]), np.array([1.0, 10.0, 5.0])
-    aim = Frontier().aim(seen(quality, cost), rng=RNG)
+    aim = Frontier(search="hypervolume").aim(seen(quality, cost), rng=RNG)
     assert isinstance(aim, Extend)
     assert aim.trials.tolist() == [0, 1]
     ranged = Frontier(cost=(2.0, 8.0)).aim(seen(quality, cost), rng=RNG)
@@ -247,7 +254,7 @@ def test_a_frontier_aims_at_all_of_it_or_at_a_range() -> None:
     assert (ranged.low, ranged.high) == (2.0, 8.0)
 
 
-@pytest.mark.parametrize("goal", [Frontier(search="draws"), Frontier(alpha=(0.1, 0.9))], ids=repr)
+@pytest.mark.parametrize("goal", [Frontier(), Frontier(alpha=(0.1, 0.9))], ids=repr)
 def test_draws_take_another_trade_off_each_time(goal: Frontier) -> None:
     given = seen(np.array([0.5, 0.9, 0.4]), np.array([1.0, 10.0, 5.0]))
     aims = [goal.aim(given, rng=np.random.default_rng(i)) for i in range(20)]
@@ -258,6 +265,16 @@ def test_draws_take_another_trade_off_each_time(goal: Frontier) -> None:
         assert aim.score == (given.quality - aim.alpha * given.cost).max()
     if goal.alpha is not None:
         assert all(0.01 <= rate <= 0.09 for rate in rates)
+
+
+@pytest.mark.parametrize("goal", [Frontier(alpha=(1e-300, 1e300)), Frontier(search="draws")])
+@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
+@pytest.mark.parametrize("costs", [[0.0, 0.0], [1e-300, 2e-300], [0.0, 1e300]])
+def test_draws_bear_any_magnitude(goal: Frontier, unit: float, costs: list[float]) -> None:
+    aim = goal.aim(seen(unit * np.array([-0.5, 0.5]), costs), rng=RNG)
+    assert isinstance(aim, Beat)
+    assert math.isfinite(aim.score)
+    assert 0.0 < aim.alpha < math.inf
 
 
 @pytest.mark.parametrize(

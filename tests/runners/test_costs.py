@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.events import data
 from tests.runners.trials import trial
+from tradewind.plain import MAX_DEPTH
 from tradewind.runners import clocks
 from tradewind.runners.evaluate import evaluate
 from tradewind.runners.outcomes import read_attributes
@@ -190,11 +191,15 @@ def test_a_trial_without_the_cost_of_its_study_fails() -> None:
 
 
 def test_a_wrong_cost_by_the_way_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    costs = {"energy": math.nan, "money": -1.0, 3: 4.0, "heat": 2.0}
+    class Hostile:
+        def __float__(self) -> float:
+            raise RuntimeError("no")
+
+    costs = {"energy": math.nan, "money": -1.0, 3: 4.0, "water": Hostile(), "heat": 2.0}
     outcome, _ = finished(lambda run: {"value": 0.5, "costs": costs})
     assert outcome.costs == {"heat": 2.0}
     assert [record.getMessage().split(":")[0] for record in caplog.records] == [
-        f"the cost {name!r} was left out" for name in ("energy", "money", 3)
+        f"the cost {name!r} was left out" for name in ("energy", "money", 3, "water")
     ]
 
 
@@ -239,8 +244,12 @@ def test_what_json_cannot_express_is_left_out_and_the_trial_finishes(
 
     endless: list[Any] = []
     endless.append(endless)
+    deep: list[Any] = []
+    for _ in range(MAX_DEPTH):
+        deep = [deep]
     answer = {
         "value": 0.5,
+        "deep": deep,
         "model": object(),
         "hostile": Hostile(),
         "nan": math.nan,
@@ -252,7 +261,7 @@ def test_what_json_cannot_express_is_left_out_and_the_trial_finishes(
     }
     outcome, _ = finished(lambda run: answer)
     assert (outcome.value, outcome.attributes) == (0.5, {"kept": 1})
-    assert len(caplog.records) == 7
+    assert len(caplog.records) == 8
     assert "the attribute 'model' was left out: must be plain data" in caplog.text
 
 

@@ -147,7 +147,7 @@ def test_a_generator_objective_makes_a_failed_trial() -> None:
 
 
 def test_the_message_for_a_forgotten_return_says_so() -> None:
-    assert "got None: does the objective end with a return?" in failed(lambda run: None).error
+    assert "got None: does the function end with a return?" in failed(lambda run: None).error
 
 
 @pytest.mark.parametrize("answer", [10**5000, Hostile()], ids=["huge", "hostile"])

@@ -33,7 +33,7 @@ from tradewind.sklearn import TradeoffSearchCV
         ("n_iter", 0, ValueError, "n_iter must be a whole number"),
         ("n_iter", 2.5, ValueError, "n_iter must be a whole number"),
         ("n_iter", True, ValueError, "n_iter must be a whole number"),
-        ("n_iter", None, ValueError, "a search needs an end"),
+        ("n_iter", None, ValueError, "a search needs a limit"),
         ("train_sizes", 0.5, TypeError, "train_sizes must be a list"),
         ("stages", "all", TypeError, "stages must be a list"),
         ("strategy", "best", ValueError, "strategy must be one of 'auto', 'random'"),

@@ -10,7 +10,7 @@ import pytest
 import tradewind as tw
 from tests.studies import create, told
 from tradewind.errors import NothingFinished, TrialError
-from tradewind.study.words import Scale, number, rounded
+from tradewind.study.words import Scale, cost_amount, number, rounded
 from tradewind.types import Usage
 
 LINE = tw.Space({"x": tw.Float(0, 1)})
@@ -47,7 +47,7 @@ def test_a_choice_is_explained_in_one_sentence() -> None:
     explanation = study.explain()
     assert str(explanation) == (
         "Trial 1 scores 1.2 points lower than the most accurate model, trial 0; "
-        "it costs 6.4 times less, on 40 % of the data."
+        "it costs 6.4 times less, on 40% of the data."
     )
     assert (explanation.choice.number, explanation.most_accurate.number) == (1, 0)
     assert explanation.comparison.gain == pytest.approx(-0.012)
@@ -100,6 +100,7 @@ def test_a_raced_trial_is_said_to_be_an_estimate() -> None:
         (0.0, 0.0, "costs the same"),
         (0.0, 2.0, "costs nothing where the other costs 2"),
         (2.0, 0.0, "costs 2 where the other costs nothing"),
+        (1.0, 1.04, "costs 1.04 times less"),
         (1.0, 2.5, "costs 2.5 times less"),
         (250.0, 1.0, "costs 250 times more"),
     ],
@@ -119,6 +120,7 @@ def test_measured_costs_are_times_and_named_ones_keep_their_name() -> None:
     for cost in (1.0, 4.0):
         paid.tell(paid.ask(), cost, cost=cost)
     assert str(paid.compare(0, 1)).endswith("it costs 4 times more (money)")
+    assert str(paid.explain()).endswith("at a cost of 4 (money).")
 
 
 # ---- compare ----
@@ -136,12 +138,12 @@ def test_folds_are_compared_in_pairs() -> None:
     assert clear.probability is not None
     assert clear.probability > 0.999
     assert str(clear) == (
-        "trial 1 scores 2 points higher than trial 0, between 1.86 and 2.14 at 90 %: "
+        "trial 1 scores 2 points higher than trial 0, between 1.86 and 2.14 at 90%: "
         "almost surely real"
     )
     unclear = study.compare(1, 2)
     assert unclear.is_real is False
-    assert str(unclear).endswith("no difference that these folds can show")
+    assert str(unclear).endswith("by these folds, this may be luck")
     back = study.compare(study.trials[1], study.trials[0])
     assert back.gain == -clear.gain
     assert back.interval == pytest.approx(tuple(-b for b in reversed(clear.interval or ())))
@@ -184,7 +186,7 @@ def test_a_lower_loss_is_a_gain() -> None:
 def test_what_cannot_be_compared_is_refused() -> None:
     study = told((0.5, 1.0))
     study.ask()
-    with pytest.raises(TrialError, match="trial 1 has not finished"):
+    with pytest.raises(TrialError, match="trial 1 is not among the finished trials"):
         study.compare(0, 1)
     with pytest.raises(TypeError, match="a trial or its number is needed, but got 'best'"):
         study.compare(0, "best")  # type: ignore[arg-type]
@@ -195,6 +197,11 @@ def test_what_cannot_be_compared_is_refused() -> None:
 def test_equals_are_called_equal() -> None:
     study = added({"value": 0.5}, {"value": 0.5}, {"value": 0.7, "x": 0.0})
     assert str(study.compare(0, 2)) == "trials 0 and 2 have the same configuration"
+    assert str(study.compare(2, 2)) == "trial 2 is compared with itself"
+    shifted = added({"folds": folds(0.5)}, {"folds": folds(0.7)})
+    assert str(shifted.compare(0, 1)).startswith(
+        "trial 1 scores 20 points higher than trial 0: almost surely real"
+    )
     assert str(study.compare(1, 2)).startswith("trial 2 scores 10 points higher than trial 1")
     losses = added({"value": 0.5}, {"value": 0.5}, direction="minimize")
     assert str(losses.compare(0, 1)).startswith("trial 1 has the same loss as trial 0")
@@ -247,6 +254,28 @@ def test_a_value_has_as_many_decimals_as_its_error() -> None:
     assert rounded(12.34, 0.4) == "12.34"
     assert rounded(1234.5, 30.0) == "1234"
     assert rounded(0.5, 0.0) == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("cost", "unit", "text"),
+    [
+        (2.7e-6, "s", "2.7 µs"),
+        (0.012, "s", "12 ms"),
+        (0.19, "s", "190 ms"),
+        (45, "s", "45 s"),
+        (89, "s", "89 s"),
+        (90, "s", "1.5 min"),
+        (7200, "s", "2 h"),
+        (2e5, "s", "2.3 days"),
+        (1.9e8, "bytes", "190 MB"),
+        (9.999e8, "bytes", "1 GB"),
+        (2500, "bytes", "2.5 kB"),
+        (3.2, "money", "3.2 (money)"),
+        (3.2, "", "3.2"),
+    ],
+)
+def test_a_cost_is_said_with_its_unit(cost: float, unit: str, text: str) -> None:
+    assert cost_amount(cost, unit) == text
 
 
 def test_points_are_for_scores_only() -> None:

@@ -132,7 +132,7 @@ def test_a_confirmation_without_time_says_what_is_missing() -> None:
     study = searched(4)
     confirmation = study.confirm(noisy, top=2, repeats=2, timeout=0, **QUIET)
     assert confirmation.missing == 4
-    assert "4 are missing: call confirm again" in str(confirmation)
+    assert "4 missing: call confirm again" in str(confirmation)
     assert study.confirm(noisy, top=2, repeats=2, **QUIET).missing == 0
 
 
@@ -146,7 +146,7 @@ def test_the_report_is_a_small_table() -> None:
         "trial          value  runs  cost  against the winner",
         "    0  0.880 ± 0.034     3     2  winner",
         "    1  0.790 ± 0.017     3   1.8  9.0 ± 3.1 points worse: probably real",
-        "6 runs finished; ± at 90 %",
+        "6 runs finished; ± at 90%",
     ]
     assert repr(confirmation) == "<Confirmation of 2 trials, winner: trial 0>"
 

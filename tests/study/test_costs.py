@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import tradewind as tw
-from tests.studies import create, events_of, told
-from tradewind.errors import OutcomeError, StorageError
+from tests.studies import create, events_of, quick, score, told
+from tradewind.errors import NothingQualifies, OutcomeError, StorageError
+from tradewind.goals import Goal
 from tradewind.log.events import Created
 from tradewind.log.memory import MemoryStore
 from tradewind.runners.run import Run
 from tradewind.runners.simulated import SimulatedRunner
+from tradewind.strategies import MultiFidelity
 from tradewind.types import FinishedTrial
 
 X = np.arange(20.0)
@@ -113,6 +115,57 @@ def test_an_older_study_goes_on_with_the_cost_of_all_folds() -> None:
     new = create()
     new.optimize(lambda trial: {"folds": [1.0, 2.0]}, 1, runner=runner)
     assert (new.best.cost, new.best.trainings) == (4.0, 2)
+
+
+# ---- goals with another cost ----
+
+
+def two_costs(goal: Goal | None = None) -> tw.Study:
+    """Two trials: the second is better, and dearer in money only."""
+    study = create(goal=goal)
+    study.tell(study.ask(), 0.5, cost=9.0, costs={"money": 100.0})
+    study.tell(study.ask(), 0.6, cost=1.0, costs={"money": 900.0})
+    return study
+
+
+@pytest.mark.parametrize(
+    "goal", [tw.BestUnder(500.0, by="money"), tw.Tradeoff(0.5, 1000.0, by="money")]
+)
+def test_what_is_recommended_is_best_by_the_cost_of_the_goal(goal: Goal) -> None:
+    study = two_costs(goal)
+    recommended = study.recommend()
+    assert recommended.trial == study.best == study.trials[0]
+    assert recommended.cost == 100.0
+
+
+def test_a_limit_says_if_no_cost_that_counts_is_known() -> None:
+    space = tw.Space({"x": tw.Float(0, 1), "size": tw.TrainSize([0.5, 1.0])})
+    study = create(space, strategy=MultiFidelity())
+    study.add({"x": 0.5, "size": 0.5}, 0.5, cost=1.0)
+    study.add({"x": 0.5, "size": 1.0}, 0.6)
+    with pytest.raises(NothingQualifies, match="none that may win has a known cost"):
+        study.best_for(tw.BestUnder(9.0))
+
+
+def test_a_reference_is_borrowed_only_for_the_same_cost() -> None:
+    study = two_costs(tw.Tradeoff(0.01, 9.0))
+    assert study.best_for(tw.Tradeoff(0.2, by="money")).number == 0  # its reference is 900
+    assert study.best_for(tw.Tradeoff(0.2, by="wall")).number == 1
+
+
+def test_what_was_reported_is_no_name_of_a_cost() -> None:
+    study = create()
+    study.optimize(lambda trial: {"value": 1.0, "cost": 2.0}, 1)
+    assert study.best.cost_of("reported") is None
+
+
+@pytest.mark.parametrize("by", [None, "money"])
+def test_a_limit_holds_if_the_goal_names_the_cost_of_the_study(by: str | None) -> None:
+    study = quick(cost="money", goal=tw.Frontier(by=by))
+    study.optimize(lambda trial: {**score(trial), "costs": {}}, 8)
+    trial = study.ask(max_cost=2.0)
+    assert trial.expected_cost is not None
+    assert trial.expected_cost <= 2.0
 
 
 # ---- what is told and copied ----

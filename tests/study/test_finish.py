@@ -53,7 +53,7 @@ def test_the_chosen_model_is_trained_with_its_size_and_tested_once(tmp_path: Pat
     assert loaded is not None
     assert loaded.model is None
     assert "0.87 on the test set, 0.9 in the search" in str(loaded)
-    assert str(loaded).startswith("trial 1, trained again on 40 % of the data in ")
+    assert str(loaded).startswith("trial 1, trained again on 40% of the data in ")
 
 
 def test_a_second_look_is_refused_before_it_is_trained_for_unless_asked_for() -> None:

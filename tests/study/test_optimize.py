@@ -300,7 +300,7 @@ def test_when_all_trials_fail_the_last_traceback_is_shown() -> None:
 def test_an_objective_that_forgets_to_return_learns_so() -> None:
     study = create()
     study.optimize(lambda trial: None, n_trials=1)
-    with pytest.raises(NothingFinished, match="got None: does the objective end with a return"):
+    with pytest.raises(NothingFinished, match="got None: does the function end with a return"):
         _ = study.best
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ import tradewind as tw
 from tests.studies import MIXED, create, quick, score
 from tradewind.errors import ConfigError, NothingFinished
 from tradewind.plain import write_json
-from tradewind.study.forecast import Forecast, spoken
+from tradewind.study.forecast import Forecast
 from tradewind.study.predictions import Interval
 from tradewind.types import Usage
 
@@ -46,6 +47,7 @@ def test_any_study_predicts_quality_and_cost(make: Any) -> None:
     assert found.value_low < found.value < found.value_high
     assert found.cost_low < found.cost < found.cost_high
     assert found.score == found.value
+    assert re.fullmatch(r"\S+ \(\S+ to \S+\) at a cost of \S+ \(\S+ to \S+\)", str(found))
 
 
 def test_one_configuration_a_trial_or_a_list_of_both() -> None:
@@ -193,7 +195,7 @@ def test_the_rest_takes_as_long_as_the_busiest_worker(workers: int, seconds: flo
 
 def test_a_forecast_is_a_sentence() -> None:
     text = str(replace(timed(6).forecast(10), next_duration=None, next_cost=None))
-    took, spent = "1.7 min (1.7 min to 1.7 min)", "20 (20 to 20)"
+    took, spent = "1.7 min (1.7 min to 1.7 min)", "20 s (20 s to 20 s)"
     assert text == f"10 more trials will take about {took} and cost about {spent}."
     assert str(timed(6).forecast()).startswith("The next trial will take about 10 s (")
 
@@ -252,19 +254,20 @@ def test_costs_without_durations_are_forecast_alone() -> None:
     assert found.cost == about(6.0)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.012, "12 ms"),
-        (45, "45 s"),
-        (89, "89 s"),
-        (90, "1.5 min"),
-        (7200, "2 h"),
-        (2e5, "2.3 days"),
-    ],
-)
-def test_durations_in_words(seconds: float, text: str) -> None:
-    assert spoken(seconds) == text
+def test_peak_memory_is_forecast_for_the_next_trial_but_not_added_up() -> None:
+    study = create(cost="memory")
+    for x in np.linspace(0, 1, 8):
+        study.add({"x": x, "k": 3}, x, cost=1.9e8)
+    found = study.forecast(10)
+    assert found.cost is None
+    assert str(found).startswith("The next trial will cost about 190 MB (")
+
+
+def test_a_cost_with_a_name_is_forecast_by_its_name() -> None:
+    study = create(cost="money")
+    study.add({"x": 0.5, "k": 3}, 0.5, cost=3.0)
+    found = study.forecast(1)
+    assert str(found).endswith("cost about 3 (3 to 3) in money.")
 
 
 # ---- insight ----
@@ -287,6 +290,9 @@ def test_importance_says_what_moves_quality_and_what_moves_cost() -> None:
     found = {it.name: it for it in mixed().importance()}
     assert next(iter(found)) == "momentum"
     assert set(found) == set(MIXED.names)
+    assert re.fullmatch(
+        r"momentum: quality \d+% \(.*\), cost 0% \(0% to \d%\)", str(found["momentum"])
+    )
     quality = {name: it.quality.total.value for name, it in found.items()}
     assert quality["kernel"] > 0.1  # it switches the degree on
     assert max(quality[name] for name in ("C", "width", "train_size")) < 0.05

@@ -142,3 +142,14 @@ def test_without_a_finished_trial_no_rule_is_asked() -> None:
 def test_what_is_no_rule_is_refused(wrong: Any) -> None:
     with pytest.raises(TypeError, match="stop must be an object"):
         create().optimize(score, 3, stop=wrong)
+
+
+@pytest.mark.parametrize("wrong", [3, False, b"enough"])
+def test_a_rule_must_say_why_in_words(wrong: Any) -> None:
+    rule = After(1)
+    rule.reason = lambda *_: wrong  # type: ignore[assignment,method-assign]
+    study = create()
+    with pytest.raises(TypeError, match="must return why to stop, as text, or None"):
+        study.optimize(score, 3, stop=rule)
+    assert study.stopped is None
+    assert len(study.trials) == 1

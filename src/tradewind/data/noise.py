@@ -6,11 +6,11 @@ trial is believed to be the best."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from tradewind.types import Array
+from tradewind.types import Array, Indices
 
 
 def fold_noise(folds: Sequence[tuple[float, ...]]) -> Array:
@@ -36,15 +36,12 @@ def fold_noise(folds: Sequence[tuple[float, ...]]) -> Array:
     return noise
 
 
-def repeat_noise(values: Array, groups: Sequence[Hashable]) -> float:
+def repeat_noise(values: Array, groups: Sequence[Indices]) -> float:
     """The variance of one result, from results of the same configuration; 0 if none was repeated.
 
-    `groups` says which configuration each value belongs to. All configurations are taken to vary
+    Each of `groups` has the indices of one configuration. All configurations are taken to vary
     alike: a variance from two or three runs of one configuration says little."""
-    members: dict[Hashable, list[int]] = {}
-    for i, group in enumerate(groups):
-        members.setdefault(group, []).append(i)
-    repeated = [values[rows] for rows in members.values() if len(rows) > 1]
+    repeated = [values[rows] for rows in groups if len(rows) > 1]
     if not repeated:
         return 0.0
     largest = max(float(np.abs(sample).max()) for sample in repeated) or 1.0

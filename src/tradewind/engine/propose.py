@@ -82,7 +82,8 @@ class Proposer:
     ) -> Proposed:
         """The proposal of trial `number`: a pure function of the log as far as it has been read."""
         # a limit is in the cost of the study, which a goal with another cost does not model
-        limit = max_cost if goal.by is None else None
+        own_cost = goal.by is None or goal.by == self.state.cost_name
+        limit = max_cost if own_cost else None
         history = self.history(number, max_cost=limit, by=goal.by)
         rng = proposal_rng(history.seed, number)
         space = self.state.space
@@ -105,7 +106,7 @@ class Proposer:
             self.state.position,
             dict(proposal.handover),
             max_cost,
-            proposal.expected_cost if goal.by is None else None,
+            proposal.expected_cost if own_cost else None,
             proposal.train_size,
         )
 

@@ -9,6 +9,7 @@ from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
 from tradewind.log.events import Stopped
 from tradewind.optimizer.stopping import StoppingRule
+from tradewind.plain import shown
 
 _logger = logging.getLogger("tradewind")
 
@@ -20,9 +21,17 @@ def why_stop(session: Session, rules: Sequence[StoppingRule]) -> str | None:
     if not len(history.X):
         return None
     goal = plan.strategy.settle(plan.goal, history)
-    reasons = (rule.reason(session.state.space, goal, history) for rule in rules)
     with single_threaded():
-        return next((reason for reason in reasons if reason is not None), None)
+        for rule in rules:
+            reason: object = rule.reason(session.state.space, goal, history)
+            if isinstance(reason, str):
+                return str.__str__(reason)
+            if reason is not None:
+                raise TypeError(
+                    "a stopping rule must return why to stop, as text, or None, but "
+                    f"{shown(rule)} returned {shown(reason)}"
+                )
+    return None
 
 
 def record_stop(session: Session, reason: str) -> None:

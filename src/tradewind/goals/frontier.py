@@ -23,8 +23,10 @@ class Frontier(Goal):
     - `alpha=(low, high)` aims at what a `Tradeoff` with such an alpha would choose. `reference` is
       the reference of these trade-offs, by default the largest cost so far.
     - `by` names the cost that counts, if trials report several.
-    - `search` says how: "hypervolume" extends the area that the efficient trials dominate between
-      quality and the logarithm of cost; "draws" takes another trade-off for every trial.
+    - `search` says how, if neither range is given: "draws" takes another trade-off for every trial;
+      "hypervolume" extends the area that the efficient trials dominate between quality and the
+      logarithm of cost. A range of cost is searched in the latter way, a range of alpha in the
+      former.
 
     The best trial under this goal is the knee of the frontier."""
 
@@ -32,7 +34,7 @@ class Frontier(Goal):
     alpha: tuple[float, float] | None = field(default=None, kw_only=True)
     reference: float | None = field(default=None, kw_only=True)
     by: str | None = field(default=None, kw_only=True)
-    search: str = field(default="hypervolume", kw_only=True)
+    search: str = field(default="draws", kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cost", or_none(ordered_pair, "cost", self.cost))
@@ -50,21 +52,24 @@ class Frontier(Goal):
         return np.inf  # a worse model may be efficient if it is cheaper
 
     def aim(self, seen: Seen, *, rng: np.random.Generator) -> Aim:
-        if self.search == "draws" or self.alpha is not None:
-            return self._draw(seen, rng)
-        low, high = (0.0, None) if self.cost is None else self.cost
-        return extend(seen, low=low, high=high)
+        if self.cost is not None:
+            return extend(seen, low=self.cost[0], high=self.cost[1])
+        if self.search == "hypervolume" and self.alpha is None:
+            return extend(seen)
+        return self._draw(seen, rng)
 
     def _draw(self, seen: Seen, rng: np.random.Generator) -> Beat:
         """Beat the best score under one of the trade-offs, drawn evenly on a log scale."""
         known = np.isfinite(seen.cost)
         quality, cost = seen.quality[known], np.maximum(seen.cost[known], 1e-300)
+        dearest = float(cost.max())
         if self.alpha is not None:
-            rates = np.array(self.alpha) / (self.reference or float(cost.max()))
+            worth, price = np.array(self.alpha), np.array(self.reference or dearest)
         else:
-            low, high = (cost.min(), cost.max()) if self.cost is None else self.cost
-            rise = max(float(quality.max() - np.median(quality)), 1e-12)
-            rates = rise / np.array([high, low])
+            worth = np.array(max(float(quality.max() - np.median(quality)), 1e-12))
+            price = np.array([dearest, float(cost.min())])
+        with np.errstate(over="ignore"):  # beyond any rate that still tells costs apart
+            rates = np.clip(worth / price, 1e-300, 1e150 / max(dearest, 1.0))
         rate = float(np.exp(rng.uniform(*np.log(rates))))
         return Beat(
             score=float((quality - rate * cost).max()),

@@ -32,7 +32,8 @@ class BestUnder(Goal):
         """Qualities within the limit; below them those beyond it, the cheapest first."""
         beyond = np.maximum(np.log(np.maximum(cost, 1e-300)) - np.log(self.cost), 0.0)
         low = float(quality.min(initial=0.0))
-        return np.where(beyond == 0.0, quality, low - 1.0 - abs(low) - beyond)
+        within = self.qualifies(quality, cost)
+        return np.where(within, quality, low - 1.0 - abs(low) - beyond)
 
     def matters_above(self, quality: Array, cost: Array) -> float:
         """Models must tell apart what stays within the limit, even if it is bad."""

@@ -115,15 +115,17 @@ def _config(value: Any) -> dict[str, Any]:
 
 
 def _numbers(value: Any) -> tuple[float, ...]:
-    if type(value) is not list:
-        raise TypeError(f"must be a list of numbers, but got {shown(value)}")
-    return tuple([_number(item) for item in value])
+    return tuple([_number(item) for item in _list(value, "numbers")])
 
 
 def _wholes(value: Any) -> tuple[int, ...]:
-    if not isinstance(value, list):
-        raise TypeError(f"must be a list of whole numbers, but got {shown(value)}")
-    return tuple([_whole(item) for item in value])
+    return tuple([_whole(item) for item in _list(value, "whole numbers")])
+
+
+def _list(value: Any, of: str) -> list[Any]:
+    if type(value) is not list:
+        raise TypeError(f"must be a list of {of}, but got {shown(value)}")
+    return value
 
 
 def _costs(value: Any) -> dict[str, float]:

@@ -13,8 +13,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from tradewind.goals import Quality
-from tradewind.optimizer.history import History
-from tradewind.optimizer.strategies.bayes import spread
+from tradewind.optimizer.history import History, spread
 from tradewind.optimizer.strategies.costs import CostScale, fit_price
 from tradewind.optimizer.strategies.worth import fit_quality
 from tradewind.optimizer.surrogates.ensemble import Ensemble, EnsemblePredictor
@@ -22,8 +21,6 @@ from tradewind.optimizer.surrogates.gp import GaussianProcess, cost_process
 from tradewind.optimizer.transforms import Clip, Standardize
 from tradewind.space import Space
 from tradewind.types import Array, Mask, Normal
-
-_MAX_POINTS = 500  # the models are fitted to at most this many trials
 
 # Intervals need noise that is learned. A search assumes little noise, and takes a lucky result for
 # a good configuration; the next trials correct that.
@@ -44,6 +41,7 @@ class Belief:
     floor: float
     collapsed: Array  # the qualities below the floor, ascending
     quality_noise: float  # the standard deviation of one observation
+    unexplained: float  # the part of it that is neither known nor explained by the parameters
     cost_noise: float  # the same for the logarithm of a cost
     quality_model: EnsemblePredictor  # of quality in `units`
     units: Standardize
@@ -59,17 +57,19 @@ class Belief:
         rng: np.random.Generator,
         settings: int = 1,
         matters_above: float = np.inf,
+        max_points: int = 500,
     ) -> Belief:
         """The belief after at least one finished trial.
 
         One setting of the hyper-parameters is enough for means. Intervals need more: 16 `settings`
         include how uncertain the models themselves are. Qualities above `matters_above` are never
         cut off (see `Goal.matters_above`). If no parameter is the training size, only the trials of
-        the largest size that has results count."""
+        the largest size that has results count. The models are fitted to at most `max_points` of
+        them, and to a quarter as many failed ones."""
         history = comparable(space, history)
         best_first = np.argsort(-history.quality, kind="stable")
-        history = history.take(spread(best_first, _MAX_POINTS))
-        history = replace(history, failed=history.failed[-_MAX_POINTS // 4 :], handover={})
+        history = history.take(spread(best_first, max_points))
+        history = replace(history, failed=history.failed[-max_points // 4 :], handover={})
         floor = min(_floor(history), matters_above)
         surrogate, columns = Ensemble(_QUALITY, settings), space.columns
         units, quality = fit_quality(surrogate, history, Clip(floor), columns=columns, rng=rng)
@@ -87,6 +87,7 @@ class Belief:
             floor=floor,
             collapsed=np.sort(history.quality[history.quality < floor]),
             quality_noise=math.hypot(quality.noise_std * units.scale, math.sqrt(typical)),
+            unexplained=quality.noise_std * units.scale,
             cost_noise=0.0 if cost is None else cost.noise_std,
             quality_model=quality,
             units=units,

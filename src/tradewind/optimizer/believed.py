@@ -13,7 +13,6 @@ import numpy as np
 from tradewind.data.noise import repeat_noise
 from tradewind.optimizer.belief import Belief
 from tradewind.optimizer.history import History
-from tradewind.optimizer.strategies.bayes import spread
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.types import Array, Indices
@@ -23,7 +22,7 @@ _OWN = 9.0  # the variance of one result, in units of what is a configuration's 
 _MAX_POINTS = 200  # the model is fitted to at most this many trials, as it is after every one
 
 
-def same_configuration(history: History) -> list[Hashable]:
+def configuration_keys(history: History) -> list[Hashable]:
     """A key for each finished trial. Trials with the same one are repeats of a configuration."""
     sizes = history.sizes.finished.tolist()
     return [(row.tobytes(), size) for row, size in zip(history.X, sizes, strict=True)]
@@ -31,7 +30,7 @@ def same_configuration(history: History) -> list[Hashable]:
 
 def with_repeats(history: History) -> History:
     """The history with the noise that repeats reveal, where folds do not."""
-    variance = repeat_noise(history.quality, same_configuration(history))
+    variance = repeat_noise(history.quality, repeats(history))
     if variance == 0.0:
         return history
     return replace(history, noise=np.where(history.noise > 0.0, history.noise, variance))
@@ -43,11 +42,14 @@ def believed(space: Space, history: History) -> History:
     Repeats of a configuration count as one result, their mean. Where noise is known, from folds or
     repeats, the posterior mean of a model draws a lucky result towards its neighbours. It moves
     none by more than three standard errors, because more is the fault of the model and not of the
-    noise. A ninth of the variance counts as the configuration's own, which no neighbour knows: of m
-    runs, a share m / (m + 9) of what the model does not explain stays. Otherwise a model to which
-    all results are noise would choose among them at random."""
+    noise.
+
+    What the model does not explain is partly the configuration's own, which no neighbour knows: as
+    much as results scatter around the model beyond their known noise, but at least a ninth of the
+    variance of one run. Otherwise a model to which all results are noise would choose among them at
+    random."""
     history = with_repeats(history)
-    groups = _groups(history)
+    groups = repeats(history)
     if len(groups) == len(history.X) and not history.noise.any():
         return history
     quality, cost, noise = history.quality.copy(), history.cost.copy(), history.noise.copy()
@@ -60,17 +62,18 @@ def believed(space: Space, history: History) -> History:
         runs[rows] = len(whole)
     if noise.any():
         reach = _REACH * np.sqrt(np.maximum(noise, np.median(noise)))
-        model = _posterior_mean(space, history)
+        model, unexplained = _posterior_mean(space, history)
         drawn = np.clip(model, quality - reach, quality + reach)
-        drawn += runs / (runs + _OWN) * (quality - drawn)
+        own = np.maximum(np.square(unexplained), noise * runs / _OWN)
+        drawn += own / np.maximum(own + noise, 1e-300) * (quality - drawn)
         quality = np.where(np.isfinite(drawn) & (noise > 0.0), drawn, quality)
     return replace(history, quality=quality, cost=cost, noise=noise)
 
 
-def _groups(history: History) -> list[Indices]:
+def repeats(history: History) -> list[Indices]:
     """The finished trials of each configuration, as indices."""
     members: dict[Hashable, list[int]] = {}
-    for i, key in enumerate(same_configuration(history)):
+    for i, key in enumerate(configuration_keys(history)):
         members.setdefault(key, []).append(i)
     return [np.array(rows) for rows in members.values()]
 
@@ -81,18 +84,19 @@ def _mean(values: Array) -> float:
     return float((known / len(known)).sum()) if len(known) else np.nan
 
 
-def _posterior_mean(space: Space, history: History) -> Array:
-    """The mean (n,) of a model's belief about the finished trials. Trials of different training
-    sizes are modelled apart, unless the size is a column."""
+def _posterior_mean(space: Space, history: History) -> tuple[Array, Array]:
+    """The mean (n,) of a model's belief about the finished trials, and the standard deviation of
+    what it does not explain. Trials of different training sizes are modelled apart, unless the size
+    is a column."""
     rng = proposal_rng(history.seed, history.number)
     history = replace(history, cost=np.full_like(history.cost, np.nan))  # no model of it is needed
     sizes = history.sizes.finished
     if space.size_name is not None:
         sizes = np.ones_like(sizes)
-    mean = np.empty(len(history.X))
+    mean, unexplained = np.empty(len(history.X)), np.empty(len(history.X))
     for size in np.unique(sizes):
         rows = np.flatnonzero(sizes == size)
         part = history.take(rows)
-        known = part.take(spread(np.argsort(-part.quality, kind="stable"), _MAX_POINTS))
-        mean[rows] = Belief.of(space, known, rng=rng).quality(part.X).mean
-    return mean
+        belief = Belief.of(space, part, rng=rng, max_points=_MAX_POINTS)
+        mean[rows], unexplained[rows] = belief.quality(part.X).mean, belief.unexplained
+    return mean, unexplained

@@ -91,6 +91,26 @@ def alike(X: Array, Y: Array, columns: Columns) -> Mask:
     return np.asarray(np.any(same, axis=1))
 
 
+def spread(best_first: Indices, count: int) -> Indices:
+    """At most `count` of n trials, as sorted indices: a quarter are the best, a quarter the latest,
+    and the rest are spread evenly over the others."""
+    n = len(best_first)
+    if n <= count:
+        return np.arange(n)
+    keep = np.zeros(n, dtype=bool)
+    keep[best_first[: count // 4]] = True
+    keep[n - count // 4 :] = True
+    keep[spread_evenly(np.flatnonzero(~keep), count - int(keep.sum()))] = True
+    return np.flatnonzero(keep)
+
+
+def spread_evenly(indices: Indices, count: int) -> Indices:
+    """At most `count` of these, the first and the last among them."""
+    if len(indices) <= count:
+        return indices
+    return np.asarray(indices[np.linspace(0, len(indices) - 1, count).astype(int)])
+
+
 # What a row means to a model. A row is 0 as long as no trial has its number.
 _PENDING, _FINISHED, _FAILED, _IGNORED = 1, 2, 3, 4
 _MARKS = {

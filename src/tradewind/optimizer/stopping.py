@@ -11,22 +11,23 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtri, roots_hermitenorm
+from scipy.special import ndtri
 
 from tradewind.checks import not_negative, positive, probability, whole
-from tradewind.goals import BestUnder, Goal, Quality, Tradeoff
-from tradewind.optimizer.acquisition.ei import log_ei
+from tradewind.goals import Beat, BestUnder, Goal, Quality, Tradeoff
+from tradewind.optimizer.acquisition.ei import EI
+from tradewind.optimizer.acquisition.tradeoff import Improvement
 from tradewind.optimizer.belief import Belief, comparable
 from tradewind.optimizer.history import History
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.maximizers.maximizer import Score
+from tradewind.optimizer.strategies.target import BeatTarget
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.types import Array, Normal
 
 _SETTINGS = 4  # of the models' hyper-parameters
 _STARTS = 5  # how many of the best trials the search for the best next one starts from
-_NODES = 12  # of the average over an uncertain cost
 _SEARCH = LocalSearch(candidates=1000, rounds=1)
 
 
@@ -34,7 +35,8 @@ class StoppingRule(Protocol):
     """A reason to end a search early. To write your own, define `reason`."""
 
     def reason(self, space: Space, goal: Goal, history: History) -> str | None:
-        """Why the search should stop, in plain words; None if it should go on."""
+        """Why the search should stop, in plain words; None if it should go on. The goal has its
+        reference cost, unless it needs one and no trial has a cost."""
         ...
 
 
@@ -60,20 +62,19 @@ class NotWorthIt:
                 "NotWorthIt is for a Tradeoff with alpha > 0, which says what a cost is worth, but "
                 f"the goal is {goal!r}: use NoImprovement() or ErrorBelow(...)"
             )
-        seen = _Seen.of(space, goal, history, self.min_trials)
-        if seen is None or not history.has_costs:
+        outlook = _Outlook.of(space, goal, history, self.min_trials)
+        if outlook is None:
             return None
-        goal, best = seen.goal, seen.best()
-        assert isinstance(goal, Tradeoff) and goal.reference is not None
-        rate = goal.alpha / goal.reference
+        assert goal.reference is not None
+        rate, best = goal.alpha / goal.reference, outlook.best()
 
         def gain(X: Array) -> Array:
-            return self.uses * expected_gain(goal, *seen.predict(X), best)
+            return self.uses * expected_gain(goal, *outlook.predict(X), best)
 
         def price(X: Array) -> Array:
-            return rate * expected_cost(seen.predict(X)[1], seen.belief.cost_noise)
+            return rate * expected_cost(outlook.predict(X)[1], outlook.belief.cost_noise)
 
-        row = seen.maximize(lambda X: gain(X) - price(X))
+        row = outlook.maximize(lambda X: gain(X) - price(X))
         gained, paid = float(gain(row)[0]), float(price(row)[0])
         if gained >= paid:
             return None
@@ -98,14 +99,12 @@ class NoImprovement:
         object.__setattr__(self, "min_trials", whole("min_trials", self.min_trials, 1))
 
     def reason(self, space: Space, goal: Goal, history: History) -> str | None:
-        history = _full_size(space, history)
-        n = len(history.X)
-        if n < max(self.min_trials, self.trials + 1):
+        counted = _counted(space, goal, history, max(self.min_trials, self.trials + 1))
+        if counted is None:
             return None
-        goal = goal.settle(history.cost, provisional=True)
-        utility = goal.utility(history.quality, history.cost, history.noise)
+        utility = goal.utility(counted.quality, counted.cost, counted.noise)
         utility = np.where(np.isnan(utility), -np.inf, utility)
-        before, now = utility[: n - self.trials].max(), utility.max()
+        before, now = utility[: -self.trials].max(), utility.max()
         if now > before + self.by:
             return None
         more = f" by more than {self.by:g}" if self.by else ""
@@ -131,12 +130,12 @@ class ErrorBelow:
         object.__setattr__(self, "min_trials", whole("min_trials", self.min_trials, 1))
 
     def reason(self, space: Space, goal: Goal, history: History) -> str | None:
-        seen = _Seen.of(space, goal, history, self.min_trials)
-        if seen is None or (goal.needs_cost and not history.has_costs):
+        outlook = _Outlook.of(space, goal, history, self.min_trials)
+        if outlook is None:
             return None
         z = float(ndtri(self.level))
-        single = isinstance(seen.goal, (Quality, Tradeoff, BestUnder))
-        left = seen.utility_left(z) if single else seen.frontier_left(z)
+        single = isinstance(goal, (Quality, Tradeoff, BestUnder))
+        left = outlook.utility_left(z) if single else outlook.frontier_left(z)
         if left >= self.bound:
             return None
         return (
@@ -145,12 +144,21 @@ class ErrorBelow:
         )
 
 
+def _counted(space: Space, goal: Goal, history: History, min_trials: int) -> History | None:
+    """The trials that were trained with all data, unless a parameter says the size: a staged search
+    must not stop before its last stage. None while they are too few, or lack the cost that the goal
+    needs."""
+    history = comparable(space, history, 1.0)
+    too_few = len(history.X) < min_trials
+    return None if too_few or (goal.needs_cost and not history.has_costs) else history
+
+
 # ---- what is left to gain ----
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """The finished trials that count, and what the models make of them."""
+class _Outlook:
+    """The finished trials that count, and what the models expect of others."""
 
     space: Space
     goal: Goal
@@ -159,16 +167,15 @@ class _Seen:
     rng: np.random.Generator
 
     @classmethod
-    def of(cls, space: Space, goal: Goal, history: History, min_trials: int) -> _Seen | None:
-        """None while fewer trials than `min_trials` have finished."""
-        history = _full_size(space, history)
-        if len(history.X) < min_trials:
+    def of(cls, space: Space, goal: Goal, history: History, min_trials: int) -> _Outlook | None:
+        """None while it is too early to say."""
+        counted = _counted(space, goal, history, min_trials)
+        if counted is None:
             return None
         rng = proposal_rng(history.seed, history.number)
-        goal = goal.settle(history.cost, provisional=True)
-        above = goal.matters_above(history.quality, history.cost)
-        belief = Belief.of(space, history, rng=rng, settings=_SETTINGS, matters_above=above)
-        return cls(space, goal, history, belief, rng)
+        above = goal.matters_above(counted.quality, counted.cost)
+        belief = Belief.of(space, counted, rng=rng, settings=_SETTINGS, matters_above=above)
+        return cls(space, goal, counted, belief, rng)
 
     def predict(self, X: Array) -> tuple[Normal, Normal]:
         """Quality and log-cost. A cost that no trial reports counts as 1: no goal asks for it."""
@@ -216,23 +223,14 @@ class _Seen:
 
 
 def expected_gain(goal: Tradeoff, quality: Normal, log_cost: Normal, best: float) -> Array:
-    """E[max(T − best, 0)] for each of m predictions (m,): the expected improvement of quality over
-    a threshold that grows with the cost, averaged over the cost."""
-    x, w = roots_hermitenorm(_NODES)
-    cost = np.exp(np.minimum(log_cost.mean[:, None] + log_cost.std[:, None] * x, 700.0))
-    charge = -goal.utility(np.zeros_like(cost), cost)  # what T takes from the quality
-    std = np.maximum(quality.std, 1e-12)[:, None]
-    gain = np.exp(log_ei(quality.mean[:, None], std, best + charge))
-    return np.asarray(gain @ (w / math.sqrt(2.0 * math.pi)))
+    """E[max(T − best, 0)] for each of m predictions in natural units (m,)."""
+    assert goal.reference is not None
+    beat = Beat(best, best, alpha=goal.alpha, capped=goal.capped)
+    target = BeatTarget(beat, EI(), Improvement(), reference=math.log(goal.reference))
+    return np.exp(target.partials(quality, log_cost).value)
 
 
 def expected_cost(log_cost: Normal, noise: float) -> Array:
     """The mean (m,) of log-normal costs of one run."""
     variance = np.minimum(np.square(log_cost.std) + noise**2, 4.0)  # a wild guess is no mean
     return np.exp(np.minimum(log_cost.mean + 0.5 * variance, 700.0))
-
-
-def _full_size(space: Space, history: History) -> History:
-    """The trials that were trained with all data, unless a parameter says the size: a staged search
-    must not stop before its last stage."""
-    return comparable(space, history, 1.0)

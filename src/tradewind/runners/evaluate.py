@@ -6,6 +6,7 @@ import traceback
 from dataclasses import replace
 from typing import Any
 
+from tradewind.checks import suggest
 from tradewind.errors import OutcomeError
 from tradewind.plain import shown
 from tradewind.runners.clocks import CLOCKS, REPORTED, Meter, uses_gpu
@@ -58,8 +59,9 @@ def _measured_cost(run: Run, usage: Usage, outcome: Outcome) -> tuple[float, str
     """What one training has cost, and the clock that measured it."""
     name = run.trial.cost_name
     if name not in CLOCKS:
+        wanted = f'{{"value": ..., "costs": {{{name!r}: ...}}}}'
         raise OutcomeError(
-            f'the cost of this study is {name!r}, so {{"value": ..., "costs": {{{name!r}: ...}}}} '
+            f"the cost of this study is {name!r}{suggest(name, CLOCKS)}, so {wanted} "
             f"must be returned, but got costs={shown(dict(outcome.costs))}"
         )
     if name == "memory":

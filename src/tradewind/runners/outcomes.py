@@ -62,7 +62,7 @@ def read_costs(given: Any) -> dict[str, float]:
     for name, cost in given.items():
         try:
             costs[_name(name)] = _read_cost(name, cost)
-        except (OutcomeError, TypeError) as error:
+        except Exception as error:  # a cost is the user's object, and may raise anything
             _logger.warning("the cost %s was left out: %s", shown(name), error)
     return costs
 
@@ -73,7 +73,7 @@ def read_attributes(given: Mapping[Any, Any]) -> dict[str, Any]:
     left = _LARGEST
     for name, value in given.items():
         try:
-            attribute = plain(value)
+            attribute = plain(value, depth=1)  # they are stored in a mapping
             size = len(write_json({_name(name): attribute}))
             if size > left:
                 raise ValueError(
@@ -92,7 +92,7 @@ def _as_mapping(answer: Any, reported: Folds | None) -> Mapping[Any, Any]:
     if answer is None and reported is None:
         raise OutcomeError(
             'a number or {"value": ..., "cost": ...} must be returned, but got None: '
-            "does the objective end with a return?"
+            "does the function end with a return?"
         )
     if isinstance(answer, (tuple, list)):
         raise OutcomeError(

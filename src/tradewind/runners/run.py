@@ -22,7 +22,8 @@ class Params(dict[str, Any]):
     """The active parameters of a trial. Asking for any other name lists the active ones."""
 
     def __missing__(self, name: object) -> Any:
-        raise KeyError(f"{name!r} is not active in this trial, which has {', '.join(self)}")
+        near = checks.suggest(name, self)
+        raise KeyError(f"{name!r} is not active in this trial{near}, which has {', '.join(self)}")
 
 
 @dataclass(eq=False)

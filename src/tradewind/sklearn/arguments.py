@@ -23,7 +23,7 @@ def check_arguments(search: Any) -> None:
     checks.has_methods("estimator", search.estimator, ("fit",), "SVC()")
     if search.n_iter is None:
         if search.timeout is None and search.max_cost is None:
-            raise ValueError("a search needs an end: give n_iter, timeout or max_cost")
+            raise ValueError("a search needs a limit: give n_iter, timeout or max_cost")
     else:
         checks.whole("n_iter", search.n_iter, 1)
     if search.n_jobs is not None and not checks.is_whole(search.n_jobs):

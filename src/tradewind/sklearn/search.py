@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tradewind import checks
 from tradewind.errors import ConfigError, NothingFinished
-from tradewind.goals import Goal
+from tradewind.goals import Goal, Quality
 from tradewind.log.memory import MemoryStore
 from tradewind.optimizer.strategies.staged import Staged
 from tradewind.sklearn.arguments import (
@@ -376,7 +376,11 @@ class TradeoffSearchCV(
         if not any(trial.finished for trial in study.trials):  # all failed: try to refit the first
             first = next(trial for trial in study.trials if trial.number in self._index)
             return first, first.train_size
-        trial = study.best if goal is None else study.best_for(goal)
+        goal = study.goal if goal is None else goal
+        if isinstance(goal, Quality):  # scikit-learn's rule: the highest mean test score
+            trial = study.best_result_for(goal)
+        else:
+            trial = study.best_for(goal)
         return trial, refit_size(study, trial)
 
     def _fit_best(self, data: TrainingData, task: Task) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 from tradewind import checks
 from tradewind.data.estimates import Estimate, difference_of_means, paired_difference
 from tradewind.errors import TrialError
-from tradewind.optimizer.believed import same_configuration
+from tradewind.optimizer.believed import configuration_keys
 from tradewind.optimizer.history import History
-from tradewind.study.words import Scale, cost_compared
+from tradewind.study.words import Scale, cost_compared, percent
 from tradewind.types import FinishedTrial, Trial
 
 LEVEL = 0.9
@@ -83,6 +83,8 @@ class Comparison:
 
     def __str__(self) -> str:
         if (self.a.params, self.a.train_size) == (self.b.params, self.b.train_size):
+            if self.a.number == self.b.number:
+                return f"trial {self.a.number} is compared with itself"
             return f"trials {self.a.number} and {self.b.number} have the same configuration"
         a, b = self.costs
         costs = cost_compared(b, a, self.b, self.by)
@@ -96,14 +98,15 @@ class Comparison:
         if self.interval is None:
             return f"{said}: nothing is known about the noise, so this may be luck"
         low, high = sorted(self.interval, key=abs)
-        share = f"{100 * self.level:.4g} %"
+        level = percent(self.level)
         if not self.is_real:
             margin = self.scale.amount(self.difference.margin(self.level) or 0.0)
             evidence = "folds" if self.known_from == "folds" else "runs"
-            return f"{said} (± {margin} at {share}): no difference that these {evidence} can show"
+            return f"{said} (± {margin} at {level}): by these {evidence}, this may be luck"
         sure = self.probability is not None and not 0.001 < self.probability < 0.999
-        bounds = self.scale.bounds(abs(low), abs(high))
-        return f"{said}, {bounds} at {share}: {'almost surely' if sure else 'probably'} real"
+        exact = abs(high - low) <= 1e-9 * abs(high)  # then there is nothing between the bounds
+        bounds = "" if exact else f", {self.scale.bounds(abs(low), abs(high))} at {level}"
+        return f"{said}{bounds}: {'almost surely' if sure else 'probably'} real"
 
 
 def compare(
@@ -133,7 +136,7 @@ def measure(
     index: int, trials: Sequence[FinishedTrial], history: History, *, by: str | None = None
 ) -> Measured:
     """What is known of the configuration of one of the finished `trials`."""
-    keys = same_configuration(history)
+    keys = configuration_keys(history)
     runs = [i for i, key in enumerate(keys) if key == keys[index]]
     costs = history.cost[runs]
     costs = costs[np.isfinite(costs)]
@@ -149,7 +152,7 @@ def find(trials: Sequence[FinishedTrial], given: Trial | int) -> int:
     for index, trial in enumerate(trials):
         if trial.number == int(number):
             return index
-    raise TrialError(f"only a finished trial has a value, but trial {number} has not finished")
+    raise TrialError(f"trial {number} is not among the finished trials of this study")
 
 
 def most_folds(trials: Sequence[FinishedTrial]) -> int:

@@ -23,7 +23,7 @@ from tradewind.log.state import StudyState
 from tradewind.plain import write_json
 from tradewind.runners.run import Objective, Run
 from tradewind.study.compare import Comparison, Measured, compare, mean_folds, most_folds
-from tradewind.study.words import Scale, number, plus_minus
+from tradewind.study.words import Scale, cost_amount, percent, plus_minus, unit_of_cost
 from tradewind.types import FinishedTrial, State, Trial
 
 if TYPE_CHECKING:
@@ -84,10 +84,10 @@ class Confirmation:
         runs = sum(len(f.runs) for f in self.finalists)
         failed = sum(f.failed for f in self.finalists)
         lines.append(
-            f"{runs} runs finished"
+            f"{runs} run{'s' * (runs != 1)} finished"
             + f", {failed} failed" * (failed > 0)
-            + f", {self.missing} are missing: call confirm again" * (self.missing > 0)
-            + f"; ± at {100 * self.level:.4g} %"
+            + f", {self.missing} missing: call confirm again" * (self.missing > 0)
+            + f"; ± at {percent(self.level)}"
         )
         return "\n".join(lines)
 
@@ -101,7 +101,8 @@ class Confirmation:
             value = f"{it.value.mean:.4g}"
             if margin is not None:
                 value = plus_minus(it.value.mean, margin)
-        cost = "-" if it.cost is None else number(it.cost)
+        unit = unit_of_cost(it.trial, self.goal.by)
+        cost = "-" if it.cost is None else cost_amount(it.cost, unit)
         behind = "winner" if it is self.finalists[0] else ""
         if it.behind is not None:
             margin = it.behind.difference.margin(self.level)

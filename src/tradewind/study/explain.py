@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tradewind.study.compare import Comparison
-from tradewind.study.words import cost_compared, number, share, size_compared
+from tradewind.study.words import cost_amount, cost_compared, share, size_compared, unit_of_cost
 from tradewind.types import FinishedTrial
 
 
@@ -39,9 +39,11 @@ class Explanation:
         rank = "the most accurate model"
         if self.n_configurations == 1:
             rank = "the only configuration that was finished"
-        price = "" if cost is None else f" at a cost of {number(cost)}"
+        result = f"{'' if self.comparison.scale.maximize else 'a loss of '}{choice.value:.4g}"
+        unit = unit_of_cost(choice, self.comparison.by)
+        price = "" if cost is None else f" at a cost of {cost_amount(cost, unit)}"
         size = f", on {share(choice.train_size)}" * (choice.train_size < 1.0)
-        return f"Trial {choice.number} is {rank}: {choice.value:.4g}{price}{size}.{self._note()}"
+        return f"Trial {choice.number} is {rank}: {result}{price}{size}.{self._note()}"
 
     def _compared(self) -> str:
         it, choice, best = self.comparison, self.choice, self.most_accurate

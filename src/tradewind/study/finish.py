@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tradewind import checks
-from tradewind.errors import AlreadyTested
+from tradewind.errors import AlreadyTested, OutcomeError
 from tradewind.goals import Goal
 from tradewind.log.events import Event, FinalTested, FinalTrained
 from tradewind.log.state import StudyState
 from tradewind.runners.clocks import Meter
 from tradewind.runners.outcomes import read_outcome
 from tradewind.runners.run import Run
-from tradewind.study.words import number
+from tradewind.study.words import share, spoken
 from tradewind.types import FinishedTrial, Trial
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ class Final:
     model: Any = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        size = f" on {100 * self.trial.train_size:.3g} % of the data"
-        trained = f"trial {self.trial.number}, trained again" + size * (self.trial.train_size < 1.0)
-        cost = "" if self.cost is None else f" in {number(self.cost)} s"
+        size = f" on {share(self.trial.train_size)}" * (self.trial.train_size < 1.0)
+        trained = f"trial {self.trial.number}, trained again{size}"
+        cost = "" if self.cost is None else f" in {spoken(self.cost)}"
         if self.value is None:
             return f"{trained}{cost}: its test began, but no result was recorded"
         result = f"{self.value:.4g} on the test set, {self.trial.value:.4g} in the search"
@@ -81,7 +81,11 @@ def finish(
         return len(state.looks), [FinalTrained(chosen.number, cost, session.clock())]
 
     look = session.record(begin_look)
-    outcome = read_outcome(test(model), cost_name=chosen.cost_name)
+    answer = test(model)
+    try:
+        outcome = read_outcome(answer, cost_name=chosen.cost_name)
+    except OutcomeError as error:
+        raise OutcomeError(f"the answer of test cannot be used: {error}") from None
     tested = FinalTested(look, outcome.value, dict(outcome.attributes), session.clock())
     session.record(lambda state: (None, [tested]))
     return Final(chosen, outcome.value, cost, tested.attributes, look + 1, model)

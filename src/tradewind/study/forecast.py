@@ -20,7 +20,7 @@ from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.study.predictions import Interval, believe
-from tradewind.study.words import number
+from tradewind.study.words import cost_amount, number, spoken, unit_of_cost
 from tradewind.types import Array, Proposal, State, Trial
 
 _RECENT = 20  # at least so many of the latest trials stand for those to come, or half of all
@@ -33,7 +33,9 @@ class Forecast:
 
     Durations are in seconds. What is not known is None: everything before the first trial has
     finished, and the next trial before a few have. `trials` is None if no number was given; then
-    there is nothing to say about the rest. Printed, it is a sentence."""
+    there is nothing to say about the rest. `unit` is that of the costs: "s", "bytes", the name of a
+    cost, or nothing. Peak memory cannot be added up, so its total is None. Printed, a forecast is a
+    sentence or two."""
 
     trials: int | None
     workers: int
@@ -42,13 +44,14 @@ class Forecast:
     next_cost: Interval | None
     duration: Interval | None
     cost: Interval | None
+    unit: str = ""
 
     def __str__(self) -> str:
         if not self.finished:
             return "Nothing is known about durations and costs yet: no trial has finished."
         parts = [
-            _sentence("The next trial", self.next_duration, self.next_cost),
-            _sentence(_more(self.trials, self.workers), self.duration, self.cost),
+            _sentence("The next trial", self.next_duration, self.next_cost, self.unit),
+            _sentence(_more(self.trials, self.workers), self.duration, self.cost, self.unit),
         ]
         return " ".join(part for part in parts if part) or (
             "Nothing is known about durations and costs: no trial has recorded them."
@@ -74,21 +77,23 @@ def forecast(
         return nothing
     seconds = np.array([_seconds(t) for t in finished])
     spent = np.array([_spent(t) for t in finished])
+    unit = unit_of_cost(finished[-1])
     following = _next(space, history, goal, strategy)
     known = replace(
         nothing,
         next_duration=_of_next(space, history, seconds, following, level),
         next_cost=_of_next(space, history, spent, following, level),
+        unit=unit,
     )
     if n_trials is None:
         return known
     every = np.array([_seconds(t) for t in ended])  # a failed trial takes time, too
     rng = proposal_rng(history.seed, history.number)
-    return replace(
-        known,
-        duration=_simulate(every, n_trials, lambda d: _end(d, n_workers), level, rng),
-        cost=_simulate(spent, n_trials, lambda c: c.sum(axis=1), level, rng),
-    )
+    duration = _simulate(every, n_trials, lambda d: _end(d, n_workers), level, rng)
+    if unit == "bytes":
+        return replace(known, duration=duration)
+    cost = _simulate(spent, n_trials, lambda c: c.sum(axis=1), level, rng)
+    return replace(known, duration=duration, cost=cost)
 
 
 def _seconds(trial: Trial) -> float:
@@ -176,22 +181,17 @@ def _more(trials: int | None, workers: int) -> str:
     return f"{trials} more trial{'s' * (trials != 1)}{on}"
 
 
-def _sentence(what: str, duration: Interval | None, cost: Interval | None) -> str:
-    """`The next trial will take about 12 s (from 9 s to 17 s) and cost about 3.1 (…).`"""
+def _sentence(what: str, duration: Interval | None, cost: Interval | None, unit: str) -> str:
+    """`The next trial will take about 12 s (9 s to 17 s) and cost about 3.1 (…).`"""
     said = []
     if duration is not None:
-        low, high = spoken(duration.low), spoken(duration.high)
-        said.append(f"take about {spoken(duration.value)} ({low} to {high})")
+        said.append(f"take {_about(duration, spoken)}")
     if cost is not None:
-        said.append(f"cost about {cost}")
+        named = unit not in ("", "s", "bytes")
+        shown = _about(cost, number if named else lambda amount: cost_amount(amount, unit))
+        said.append(f"cost {shown}" + f" in {unit}" * named)
     return f"{what} will {' and '.join(said)}." if said else ""
 
 
-def spoken(seconds: float) -> str:
-    """A duration as people say it: `12 ms`, `45 s`, `3.2 min`, `5.1 h`, `2.3 days`."""
-    if seconds < 0.1:
-        return f"{number(1000.0 * seconds)} ms"
-    for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= 1.5 * length:
-            return f"{number(seconds / length)} {unit}"
-    return f"{number(seconds)} s"
+def _about(it: Interval, say: Callable[[float], str]) -> str:
+    return f"about {say(it.value)} ({say(it.low)} to {say(it.high)})"

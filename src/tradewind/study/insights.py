@@ -27,6 +27,9 @@ class Share:
     alone: Interval
     total: Interval
 
+    def __str__(self) -> str:
+        return f"{self.total.value:.0%} ({self.total.low:.0%} to {self.total.high:.0%})"
+
 
 @dataclass(frozen=True)
 class Importance:
@@ -36,6 +39,10 @@ class Importance:
     name: str
     quality: Share
     cost: Share | None
+
+    def __str__(self) -> str:
+        cost = "" if self.cost is None else f", cost {self.cost}"
+        return f"{self.name}: quality {self.quality}{cost}"
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,8 @@ def partial_dependence(
 ) -> PartialDependence:
     """The effect of one parameter, at its values or at `points` of them."""
     if name not in space:
-        raise ConfigError(f"unknown parameter {name!r}: this space has {join_names(space)}")
+        near = checks.suggest(name, space)
+        raise ConfigError(f"unknown parameter {name!r}{near}: this space has {join_names(space)}")
     j = space.names.index(name)
     coordinates = _coordinates(space, j, checks.whole("points", points, 2))
     belief = believe(space, history, settings=insight.SETTINGS, what="partial_dependence")

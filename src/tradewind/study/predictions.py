@@ -15,7 +15,7 @@ from tradewind.optimizer.belief import Belief, comparable
 from tradewind.optimizer.history import History
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.study.words import number
+from tradewind.study.words import number, rounded
 from tradewind.types import Config
 
 _SETTINGS = 16  # of the models' hyper-parameters
@@ -53,6 +53,12 @@ class Predicted:
     cost_low: float | None
     cost_high: float | None
     score: float
+
+    def __str__(self) -> str:
+        value = _between(self.value, self.value_low, self.value_high)
+        if self.cost is None or self.cost_low is None or self.cost_high is None:
+            return value
+        return f"{value} at a cost of {Interval(self.cost, self.cost_low, self.cost_high)}"
 
 
 def predict(
@@ -95,6 +101,12 @@ def believe(space: Space, history: History, *, settings: int, what: str) -> Beli
     rng = proposal_rng(history.seed, history.number)
     with single_threaded():
         return Belief.of(space, history, rng=rng, settings=settings)
+
+
+def _between(value: float, low: float, high: float) -> str:
+    """`0.935 (0.912 to 0.959)`, with the digits that the width of the interval allows."""
+    error = (high - low) / 2.0
+    return f"{rounded(value, error)} ({rounded(low, error)} to {rounded(high, error)})"
 
 
 def _as_list(configs: Wanted | Iterable[Wanted]) -> Sequence[Wanted]:

@@ -15,11 +15,12 @@ import numpy as np
 
 from tradewind import checks
 from tradewind.checks import or_none
+from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
 from tradewind.errors import NothingFinished, no_attribute
 from tradewind.goals import CheapestWithin, Goal, Quality, efficient
 from tradewind.optimizer.belief import Belief
-from tradewind.optimizer.believed import believed, same_configuration, with_repeats
+from tradewind.optimizer.believed import believed, configuration_keys, with_repeats
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
 from tradewind.seeds import proposal_rng
@@ -133,14 +134,19 @@ class StudyResults:
         model believes of them: the best of many noisy results is the luckiest one."""
         return self._choose(checks.goal(goal))
 
+    def best_result_for(self, goal: Goal) -> FinishedTrial:
+        """The trial with the best result under any goal, however lucky it was."""
+        trials, history, goal = self._known_for(goal)
+        return trials[winner(history, history, goal, self.strategy)]
+
     def explain(self, goal: Goal | None = None) -> Explanation:
         """One sentence on what the best trial under a goal, by default that of the study, costs and
         gains against the most accurate one."""
         trials, history, goal = self._known_for(goal)
-        belief, scale = self._believe(history), self._scale(trials)
-        choice, best = (winner(history, belief, g, self.strategy) for g in (goal, Quality()))
+        believed, scale = self._as_believed(history), self._scale(trials)
+        choice, best = (winner(history, believed, g, self.strategy) for g in (goal, Quality()))
         comparison = compare_trials(trials, history, best, choice, scale=scale, by=goal.by)
-        n = len(set(same_configuration(history)))
+        n = len(set(configuration_keys(history)))
         return Explanation(trials[choice], trials[best], comparison, n)
 
     def compare(self, a: Trial | int, b: Trial | int, *, level: float = LEVEL) -> Comparison:
@@ -184,16 +190,19 @@ class StudyResults:
             return 0.0, 0.0
         goal = CheapestWithin(tolerance)
         _check_costs(goal, history)
+        better: Array | float = np.sqrt(history.noise)
+        if not goal.needs_noise:
+            better = float(history.quality.max()) - goal.threshold(history.quality)
         rng = proposal_rng(history.seed, history.number)
-        noise = Belief.of(self.space, history, rng=rng).cost_noise  # of the logarithm of a cost
-        if goal.needs_noise:
-            return np.sqrt(history.noise), 1.0 - math.exp(-noise)
-        return float(history.quality.max()) - goal.threshold(history.quality), 1 - math.exp(-noise)
+        with single_threaded():
+            noise = Belief.of(self.space, history, rng=rng).cost_noise
+        return better, 1.0 - math.exp(-noise)  # the noise is that of the logarithm of a cost
 
     def recommend(self) -> Recommendation:
-        """What to train. This may differ from `best`, which may be lucky if results are noisy."""
+        """What to train, as the strategy sees it, and the value and cost to expect. This may differ
+        from `best`: a strategy may recommend a training size that was never run."""
         goal = self._session.plan.goal
-        trials, history = self._finished()
+        trials, history = self._finished(goal.by)
         _check_costs(goal, history)
         return _recommendation(trials, with_repeats(history), goal, self.strategy, self.space)
 
@@ -278,7 +287,7 @@ class StudyResults:
 
     def _choose(self, goal: Goal | None) -> FinishedTrial:
         trials, history, goal = self._known_for(goal)
-        return trials[winner(history, self._believe(history), goal, self.strategy)]
+        return trials[winner(history, self._as_believed(history), goal, self.strategy)]
 
     def _find(self, trial: Trial | int) -> FinishedTrial:
         trials, _ = self._finished()
@@ -287,22 +296,28 @@ class StudyResults:
     def _best_first(self, goal: Goal) -> list[FinishedTrial]:
         """The first trials of all configurations that may win, the best one first."""
         trials, history, goal = self._known_for(goal)
-        order = best_first(self._believe(history), goal, self.strategy)
+        order = best_first(self._as_believed(history), goal, self.strategy)
         return [trials[i] for i in order]
 
-    def _believe(self, history: History) -> History:
+    def _as_believed(self, history: History) -> History:
         """The history as it is believed. Fitting a model takes time, so the last one is kept."""
         arrays = (history.X, history.quality, history.cost, history.noise, history.failed)
         key = (history.number, *(array.tobytes() for array in arrays))
         if self._believed is None or self._believed[0] != key:
-            self._believed = (key, believed(self.space, history))
+            with single_threaded():
+                self._believed = (key, believed(self.space, history))
         return self._believed[1]
 
     def _scale(self, trials: Sequence[FinishedTrial]) -> Scale:
         return Scale.of((t.value for t in trials), maximize=self.direction == "maximize")
 
     def _settle(self, goal: Goal, history: History) -> Goal:
-        return _settle(goal, self._session.plan.goal, self.strategy, history)
+        """The goal with a reference: its own, or that of the study's goal if both are about the
+        same cost, or one from the trials."""
+        own, name = self._session.plan.goal, self.cost_name
+        if own.reference is not None and (goal.by or name) == (own.by or name):
+            goal = goal.settle(np.array([own.reference]))
+        return self.strategy.settle(goal, history)
 
 
 # ---- from trials to answers: `trials` are the finished ones, in the order of the history ----
@@ -325,13 +340,6 @@ def _check_costs(goal: Goal, history: History) -> None:
         raise NothingFinished(f"{goal!r} needs costs, but no finished trial has a {which}")
     if goal.needs_noise and not history.noise.any():
         raise NothingFinished(f"{goal!r} needs standard errors, but no finished trial has folds")
-
-
-def _settle(goal: Goal, study_goal: Goal, strategy: Strategy, history: History) -> Goal:
-    """The goal with a reference: its own, or that of the study's goal, or one from the trials."""
-    if study_goal.reference is not None:
-        goal = goal.settle(np.array([study_goal.reference]))
-    return strategy.settle(goal, history)
 
 
 def _recommendation(

@@ -285,8 +285,8 @@ def _listing_names(store: Store, name: str) -> Iterator[None]:
         yield
     except NoSuchStudy as error:
         names = store.names()
-        listed = ", ".join(map(repr, names)) or "no studies"
-        raise NoSuchStudy(f"{error}{checks.suggest(name, names)}; it has {listed}") from None
+        listed = f"; it has {', '.join(map(repr, names))}" if names else ""
+        raise NoSuchStudy(f"{error}{checks.suggest(name, names)}{listed}") from None
 
 
 def _existing(storage: Storage) -> Store:

@@ -105,7 +105,7 @@ class Study(OwnLoop):
         )
         rules = checks.stopping_rules(stop)
         if limits == Limits() and not rules:
-            raise ValueError("optimize needs an end: give n_trials, timeout, max_cost or stop")
+            raise ValueError("optimize needs a limit: give n_trials, timeout, max_cost or stop")
         if limits.max_cost is not None and self.cost_name == "memory":
             raise ValueError(
                 "max_cost adds up the costs of trials, but the cost of this study is peak memory: "
@@ -177,7 +177,6 @@ class Study(OwnLoop):
         The repeats are ordinary trials of the study, and none is stopped after some of its folds.
         If this is interrupted, or called again, only the repeats that are missing are run. Whatever
         else waits in the queue is run too. The other arguments are those of `optimize`."""
-
         unraced = Unraced(objective)
 
         def run(count: int) -> None:

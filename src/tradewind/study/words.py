@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tradewind.types import FinishedTrial
+from tradewind.types import FinishedTrial, Trial
 
 _CLOCKS = ("wall", "cpu", "gpu")
 _SAME = 0.02  # costs that differ by less than this share count as the same
@@ -75,6 +75,45 @@ def plus_minus(value: float, margin: float) -> str:
     return f"{rounded(value, margin)} ± {rounded(margin, margin)}"
 
 
+def percent(share: float) -> str:
+    """`40%`."""
+    return f"{100 * share:.3g}%"
+
+
+def spoken(seconds: float) -> str:
+    """A duration as people say it: `12 ms`, `45 s`, `3.2 min`, `5.1 h`, `2.3 days`."""
+    if seconds < 1e-4:
+        return f"{number(1e6 * seconds)} µs"
+    if seconds < 1.0:
+        return f"{number(1e3 * seconds)} ms"
+    for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 1.5 * length:
+            return f"{number(seconds / length)} {unit}"
+    return f"{number(seconds)} s"
+
+
+def unit_of_cost(trial: Trial, by: str | None = None) -> str:
+    """The unit of a trial's cost, or of the one that `by` names: "s", "bytes", or the name of a
+    cost that the objective returned; nothing if it returned a cost without a name."""
+    name = trial.cost_name if by is None else by
+    if name in _CLOCKS:
+        measured = trial.usage is not None and trial.usage.clock != "reported"
+        return "s" if measured or by is not None else ""
+    return "bytes" if name == "memory" else name
+
+
+def cost_amount(cost: float, unit: str) -> str:
+    """A cost with its unit: `12 ms`, `190 MB`, `3.2 (money)`."""
+    if unit == "s":
+        return spoken(cost)
+    if unit == "bytes":
+        for name, size in (("GB", 1e9), ("MB", 1e6)):
+            if cost >= 0.9995 * size:
+                return f"{cost / size:.3g} {name}"
+        return f"{cost / 1e3:.3g} kB"
+    return f"{number(cost)} ({unit})" if unit else number(cost)
+
+
 def cost_compared(
     cost: float | None, other: float | None, trial: FinishedTrial, by: str | None
 ) -> str:
@@ -90,29 +129,29 @@ def cost_compared(
     if other == 0.0:
         return f"costs {number(cost)}{note} where the other costs nothing"
     ratio = max(cost / other, other / cost)
-    return (less if cost < other else more).format(times=f"{number(ratio)} times")
+    times = number(ratio) if ratio >= 1.05 else f"{ratio:.3g}"  # never 1 times
+    return (less if cost < other else more).format(times=f"{times} times")
 
 
 def _cost_words(trial: FinishedTrial, by: str | None) -> tuple[str, str, str]:
     """How to say that a trial costs less or more than another, and a note that names the cost."""
-    name = trial.cost_name if by is None else by
-    measured = trial.usage is not None and trial.usage.clock != "reported"
-    if name in _CLOCKS and (measured or by is not None):
+    unit = unit_of_cost(trial, by)
+    if unit == "s":
         return "trains {times} faster", "trains {times} slower", ""
-    if name == "memory":
+    if unit == "bytes":
         return "needs {times} less memory", "needs {times} more memory", " in memory"
-    note = "" if name in _CLOCKS else f" ({name})"
+    note = f" ({unit})" if unit else ""
     return f"costs {{times}} less{note}", f"costs {{times}} more{note}", note
 
 
 def size_compared(trial: FinishedTrial, other: FinishedTrial) -> str:
-    """`on 40 % of the data`; nothing if both use all of it."""
+    """`on 40% of the data`; nothing if both use all of it."""
     if trial.train_size == other.train_size:
         return f"both on {share(trial.train_size)}" * (trial.train_size < 1.0)
-    instead = f" instead of {100 * other.train_size:.3g} %" * (other.train_size < 1.0)
+    instead = f" instead of {percent(other.train_size)}" * (other.train_size < 1.0)
     return f"on {share(trial.train_size)}{instead}"
 
 
 def share(size: float) -> str:
-    """`40 % of the data`, `all of the data`."""
-    return f"{100 * size:.3g} % of the data" if size < 1.0 else "all of the data"
+    """`40% of the data`, `all of the data`."""
+    return f"{percent(size)} of the data" if size < 1.0 else "all of the data"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tradewind as tw
 from tradewind import recipes
 from tradewind.goals import Acquisition
-from tradewind.optimizer.strategies.bayes import spread
+from tradewind.optimizer.history import spread
 from tradewind.strategies import (
     EI,
     MGFI,

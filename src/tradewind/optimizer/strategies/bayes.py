@@ -10,19 +10,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tradewind.checks import has_methods
-from tradewind.goals import (
-    Acquisition,
-    Aim,
-    Extend,
-    Goal,
-    Quality,
-    Seen,
-    Tradeoff,
-    TradeoffRule,
-)
+from tradewind.goals import Acquisition, Aim, Extend, Goal, Quality, Seen, Tradeoff, TradeoffRule
 from tradewind.optimizer.acquisition.ei import EI
 from tradewind.optimizer.acquisition.tradeoff import Improvement
-from tradewind.optimizer.history import History
+from tradewind.optimizer.history import History, spread, spread_evenly
 from tradewind.optimizer.log_error import LogError, NaturalPredictor
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.maximizers.maximizer import Maximizer
@@ -115,9 +106,7 @@ class Bayes(Strategy):
         goal = Quality() if no_costs else self.settle(goal, history)
         models = self.fit_models(space, goal, history, rng=rng)
         aim = goal.aim(Seen(history.quality, history.cost, history.noise), rng=rng)
-        start = history.X[_best_first(goal, history)[:_STARTS]]
-        if isinstance(aim, Extend):  # it may be extended anywhere
-            start = history.X[spread_evenly(aim.trials, 2 * _STARTS)]
+        start = history.X[_starts(goal, aim, history)]
         row = self.choose_row(space, aim, history, models, start=start, rng=rng)
         return Proposal(row, Origin.MODEL, models.handover, models.median_cost(row))
 
@@ -166,11 +155,7 @@ class Bayes(Strategy):
         """The row (d,) that is most worth trying. The search for it begins at `start` (s, d)."""
         target = self._target(space, aim, history, models, rng)
         score = model_score(
-            models,
-            target,
-            cost_power=self.cost_power,
-            history=history,
-            columns=space.columns,
+            models, target, cost_power=self.cost_power, history=history, columns=space.columns
         )
         row = self.maximizer.maximize(score, space, start=start, rng=rng)
         if not np.isfinite(score(row[None, :])[0]):  # every row in reach has been tried
@@ -178,12 +163,7 @@ class Bayes(Strategy):
         return row
 
     def _target(
-        self,
-        space: Space,
-        aim: Aim,
-        history: History,
-        models: Models,
-        rng: np.random.Generator,
+        self, space: Space, aim: Aim, history: History, models: Models, rng: np.random.Generator
     ) -> Target:
         def survey() -> tuple[Normal, Normal]:
             rows = space.sample(_SURVEYED, rng=rng)
@@ -216,28 +196,16 @@ class Bayes(Strategy):
         return observed_best(goal, replace(history, quality=expected))
 
 
+def _starts(goal: Goal, aim: Aim, history: History) -> Indices:
+    """The trials at which the search for the next one begins."""
+    if isinstance(aim, Extend):  # the frontier may be extended anywhere
+        return spread_evenly(aim.trials, 2 * _STARTS)
+    if aim.alpha > 0:  # the best under the trade-off that is aimed at now
+        goal = Tradeoff(aim.alpha, aim.reference, capped=aim.capped)
+    return _best_first(goal, history)[:_STARTS]
+
+
 def _best_first(goal: Goal, history: History) -> Indices:
     """The indices of the finished trials in order of utility. Unknown utilities come last."""
     utility = goal.utility(history.quality, history.cost, history.noise)
     return np.argsort(-utility, kind="stable")
-
-
-def spread_evenly(indices: Indices, count: int) -> Indices:
-    """At most `count` of these, the first and the last among them."""
-    if len(indices) <= count:
-        return indices
-    return np.asarray(indices[np.linspace(0, len(indices) - 1, count).astype(int)])
-
-
-def spread(best_first: Indices, count: int) -> Indices:
-    """At most `count` of n trials, as sorted indices: a quarter are the best, a quarter the latest,
-    and the rest are spread evenly over the others."""
-    n = len(best_first)
-    if n <= count:
-        return np.arange(n)
-    keep = np.zeros(n, dtype=bool)
-    keep[best_first[: count // 4]] = True
-    keep[n - count // 4 :] = True
-    rest = np.flatnonzero(~keep)
-    keep[rest[np.linspace(0, len(rest) - 1, count - int(keep.sum())).astype(int)]] = True
-    return np.flatnonzero(keep)

@@ -109,11 +109,11 @@ class MultiFidelity(Strategy):
             return Proposal(fresh_point(space, history, rng), Origin.DESIGN)
         no_costs = goal.needs_cost and not history.has_costs
         goal = Quality() if no_costs else self.settle(goal, history)
-        beliefs = self._fit(space, goal, history, rng)
-        aim = goal.aim(beliefs.at_full_size(history), rng=rng)
-        start = beliefs.starts(goal, history)
-        row = self._full_row(space, aim, history, beliefs, start, rng)
-        models = beliefs.models
+        sized = self._fit(space, goal, history, rng)
+        aim = goal.aim(sized.at_full_size(history), rng=rng)
+        start = sized.starts(goal, history)
+        row = self._full_row(space, aim, history, sized, start, rng)
+        models = sized.models
         if row is None:
             row = self._bayes.choose_row(space, aim, history, models, start=start, rng=rng)
         return Proposal(row, Origin.MODEL, models.handover, models.median_cost(row))
@@ -142,7 +142,7 @@ class MultiFidelity(Strategy):
 
     def _fit(
         self, space: Space, goal: Goal, history: History, rng: np.random.Generator
-    ) -> _Beliefs:
+    ) -> _FullSizeModels:
         models = self._bayes.fit_models(space, goal, history, rng=rng)
         assert isinstance(models.quality, GPPredictor)
         model, sizes = models.quality, SizeColumn.of(space.columns)
@@ -151,26 +151,26 @@ class MultiFidelity(Strategy):
             quality=AtFullSize(model, sizes),
             cost=None if models.cost is None else CostAtFullSize(models.cost, sizes),
         )
-        return _Beliefs(models, model, sizes)
+        return _FullSizeModels(models, model, sizes)
 
     def _full_row(
         self,
         space: Space,
         aim: Aim,
         history: History,
-        beliefs: _Beliefs,
+        sized: _FullSizeModels,
         start: Array,
         rng: np.random.Generator,
     ) -> Array | None:
         """The row (d,) that is most worth a full run; None if it is not time for one, or if it
         costs too much."""
-        models, sizes, full = beliefs.models, beliefs.sizes, space.columns.fractions[-1]
+        models, sizes, full = sized.models, sized.sizes, space.columns.fractions[-1]
         price = models.price
         if price is None or not _full_run_is_due(history, full, price.median(start[0])):
             return None
         run_full = replace(
             models,
-            quality=AtFullSize(beliefs.quality, sizes, run_full=True),
+            quality=AtFullSize(sized.quality, sizes, run_full=True),
             price=replace(price, model=CostAtFullSize(price.model, sizes)),
         )
         at = (history.sizes.finished, history.sizes.failed, history.sizes.ignored)
@@ -188,13 +188,13 @@ class MultiFidelity(Strategy):
         results are known to be noisy."""
         goal = self.settle(goal, history)
         rng = proposal_rng(history.seed, history.number)
-        beliefs = self._fit(space, goal, replace(history, pending=history.pending[:0]), rng)
-        models, rows = beliefs.models, beliefs.sizes.largest(history.X)
-        quality = beliefs.quality.predict(rows)
+        sized = self._fit(space, goal, replace(history, pending=history.pending[:0]), rng)
+        models, rows = sized.models, sized.sizes.largest(history.X)
+        quality = sized.quality.predict(rows)
         safe = quality.mean - quality.std
         known = (history.sizes.finished == space.columns.fractions[-1]) & (history.noise == 0.0)
         safe[known] = models.units.forward(history.quality[known])
-        cautious = beliefs.seen(history, safe)
+        cautious = sized.seen(history, safe)
         utility = goal.utility(cautious.quality, cautious.cost, cautious.noise)
         index = best_of(np.where(history.raced & ~history.raced.all(), np.nan, utility))
         return Prediction(
@@ -206,7 +206,7 @@ class MultiFidelity(Strategy):
 
 
 @dataclass(frozen=True)
-class _Beliefs:
+class _FullSizeModels:
     """The models of one proposal, which predict for full size; and the model of quality across
     sizes that is behind them."""
 

@@ -22,9 +22,9 @@ class Target(Protocol):
 
 
 @dataclass(frozen=True)
-class Improvements:
-    """The worth of beating a score. `beat` is standardized. `reference` and `limit` are on the
-    scale of the cost model."""
+class BeatTarget:
+    """The worth of beating a score. `beat` is in the units of the predicted quality; `reference`
+    and `limit` are on the scale of the predicted cost."""
 
     beat: Beat
     acquisition: Acquisition
@@ -47,8 +47,9 @@ class Improvements:
 
 
 @dataclass(frozen=True)
-class Growth:
-    """The logarithm of the expected growth of the dominated area (acquisition/hypervolume.py)."""
+class ExtendTarget:
+    """The worth of extending the frontier: the logarithm of the expected growth of the area that it
+    dominates (acquisition/hypervolume.py)."""
 
     floors: Array
     edges: Array
@@ -86,7 +87,7 @@ def _beat(
     scale: CostScale | None,
     acquisition: Acquisition,
     rule: TradeoffRule,
-) -> Improvements:
+) -> BeatTarget:
     standardized = replace(
         beat,
         score=float(standard(beat.score)),
@@ -98,7 +99,7 @@ def _beat(
         reference = scale.forward(beat.reference)
         reference = 0.0 if abs(reference) < 1e-9 else reference  # rounding
     limit = None if scale is None or beat.limit is None else scale.forward(beat.limit)
-    return Improvements(standardized, acquisition, rule, reference, limit)
+    return BeatTarget(standardized, acquisition, rule, reference, limit)
 
 
 def _extend(
@@ -106,10 +107,12 @@ def _extend(
     standard: Callable[[Array | float], Array],
     scale: CostScale,
     survey: Callable[[], tuple[Normal, Normal]],
-) -> Growth:
+) -> ExtendTarget:
     floors = standard(extend.quality)
     cost = np.array([scale.forward(c) for c in extend.cost])
-    worst = None if extend.worst is None else float(standard(extend.worst))
+    worst = None
+    if extend.worst is not None:
+        worst = max(float(standard(extend.worst)), -1e100)  # any lower, its square would overflow
     high = None if extend.high is None else scale.forward(extend.high)
     if worst is None or high is None:
         quality_there, cost_there = survey()
@@ -119,7 +122,7 @@ def _extend(
     low = scale.forward(extend.low) if extend.low > 0 else -np.inf
     cost = np.maximum(cost, low)
     inside = (floors > worst) & (cost < high)
-    return Growth(
+    return ExtendTarget(
         floors=np.concatenate([[worst], floors[inside]]),
         edges=np.concatenate([[low], cost[inside], [high]]),
     )
