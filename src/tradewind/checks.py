@@ -201,13 +201,15 @@ def goal(given: T) -> T:
     return given
 
 
-def stopping_rules(given: Any) -> tuple[Any, ...]:
-    """One stopping rule or several as a tuple; None means none."""
+def stopping_rules(given: Any, goal: Any) -> tuple[Any, ...]:
+    """One stopping rule or several as a tuple; None means none. They must suit the goal."""
     rule, text = callable(getattr(given, "reason", None)), isinstance(given, str)
     several = isinstance(given, Iterable) and not rule and not text
     rules = () if given is None else tuple(given) if several else (given,)
     for rule in rules:
         has_methods("stop", rule, ("reason",), "stopping.NoImprovement(20)")
+        if hasattr(rule, "suits"):
+            rule.suits(goal)
     return rules
 
 

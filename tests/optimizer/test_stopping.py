@@ -198,3 +198,24 @@ def test_a_search_that_stops_for_a_rule_has_found_the_best() -> None:
     assert 20 <= len(study.trials) < 60
     assert "is left to gain" in str(study.stopped)
     assert study.best.value > 0.98
+
+
+@pytest.mark.parametrize("goal", [tw.Frontier(), tw.Knee()], ids=repr)
+def test_a_growing_frontier_is_an_improvement(goal: Any) -> None:
+    study = tw.create_study(tw.Space({"x": tw.Float(0, 1)}), goal=goal)
+    for i in range(30):
+        study.add({"x": i / 29}, value=float(i), cost=1.0 + i)
+    rule = NoImprovement(5)
+    space, history = study.space, study._session.snapshot()[1]
+    assert rule.reason(space, goal, history) is None
+    for i in range(5):
+        study.add({"x": 0.5 + i / 100}, value=-1.0, cost=9.0)
+    reason = rule.reason(space, goal, study._session.snapshot()[1])
+    assert reason == "none of the last 5 trials is efficient"
+
+
+def test_a_rule_that_does_not_suit_the_goal_is_refused_before_a_trial_runs() -> None:
+    study = tw.create_study(tw.Space({"x": tw.Float(0, 1)}))
+    with pytest.raises(ValueError, match="NotWorthIt is for a Tradeoff"):
+        study.optimize(lambda trial: 1.0, 5, stop=NotWorthIt())
+    assert study.trials == []

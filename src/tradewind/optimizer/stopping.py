@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from tradewind.checks import not_negative, positive, probability, whole
-from tradewind.goals import Beat, BestUnder, Goal, Quality, Tradeoff
+from tradewind.goals import Beat, BestUnder, Frontier, Goal, Knee, Quality, Tradeoff, efficient
 from tradewind.optimizer.acquisition.ei import EI
 from tradewind.optimizer.acquisition.tradeoff import Improvement
 from tradewind.optimizer.belief import Belief, comparable
@@ -32,7 +32,9 @@ _SEARCH = LocalSearch(candidates=1000, rounds=1)
 
 
 class StoppingRule(Protocol):
-    """A reason to end a search early. To write your own, define `reason`."""
+    """A reason to end a search early. To write your own, define `reason`. A rule may also have
+    `suits(goal)`, which is called before the search and raises ValueError if the rule cannot work
+    with the goal."""
 
     def reason(self, space: Space, goal: Goal, history: History) -> str | None:
         """Why the search should stop, in plain words; None if it should go on. The goal has its
@@ -56,12 +58,17 @@ class NotWorthIt:
         object.__setattr__(self, "uses", positive("uses", self.uses))
         object.__setattr__(self, "min_trials", whole("min_trials", self.min_trials, 1))
 
-    def reason(self, space: Space, goal: Goal, history: History) -> str | None:
+    def suits(self, goal: Goal) -> None:
+        """Raise ValueError if the goal does not say what a cost is worth."""
         if not isinstance(goal, Tradeoff) or not goal.needs_cost:
             raise ValueError(
                 "NotWorthIt is for a Tradeoff with alpha > 0, which says what a cost is worth, but "
                 f"the goal is {goal!r}: use NoImprovement() or ErrorBelow(...)"
             )
+
+    def reason(self, space: Space, goal: Goal, history: History) -> str | None:
+        self.suits(goal)
+        assert isinstance(goal, Tradeoff)
         outlook = _Outlook.of(space, goal, history, self.min_trials)
         if outlook is None:
             return None
@@ -80,14 +87,16 @@ class NotWorthIt:
             return None
         return (
             f"no further trial is worth its cost: the best one is expected to gain {gained:.3g} "
-            f"over {self.uses:g} uses, and running it costs as much as {paid:.3g} of quality"
+            f"over {self.uses:g} use{'s' * (self.uses != 1)}, and running it costs as much as "
+            f"{paid:.3g} of quality"
         )
 
 
 @dataclass(frozen=True)
 class NoImprovement:
     """Stop when the last `trials` finished trials have not improved the best one by more than `by`.
-    `by` is in units of the value, or of T for a `Tradeoff`. For any goal."""
+    `by` is in units of the value, or of T for a `Tradeoff`. For a goal that wants the whole
+    frontier, stop when none of these trials is efficient."""
 
     trials: int = 20
     by: float = 0.0
@@ -102,9 +111,13 @@ class NoImprovement:
         counted = _counted(space, goal, history, max(self.min_trials, self.trials + 1))
         if counted is None:
             return None
+        n = len(counted.quality) - self.trials
+        if isinstance(goal, (Frontier, Knee)):
+            found = efficient(counted.quality, counted.cost) >= n
+            return None if found.any() else f"none of the last {self.trials} trials is efficient"
         utility = goal.utility(counted.quality, counted.cost, counted.noise)
         utility = np.where(np.isnan(utility), -np.inf, utility)
-        before, now = utility[: -self.trials].max(), utility.max()
+        before, now = utility[:n].max(), utility.max()
         if now > before + self.by:
             return None
         more = f" by more than {self.by:g}" if self.by else ""

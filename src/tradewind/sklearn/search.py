@@ -377,10 +377,9 @@ class TradeoffSearchCV(
             first = next(trial for trial in study.trials if trial.number in self._index)
             return first, first.train_size
         goal = study.goal if goal is None else goal
-        if isinstance(goal, Quality):  # scikit-learn's rule: the highest mean test score
-            trial = study.best_result_for(goal)
-        else:
-            trial = study.best_for(goal)
+        # For quality alone it is scikit-learn's rule: the highest mean test score.
+        best_for = study.best_result_for if isinstance(goal, Quality) else study.best_for
+        trial = best_for(goal)
         return trial, refit_size(study, trial)
 
     def _fit_best(self, data: TrainingData, task: Task) -> None:

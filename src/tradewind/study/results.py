@@ -18,7 +18,7 @@ from tradewind.checks import or_none
 from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
 from tradewind.errors import NothingFinished, no_attribute
-from tradewind.goals import CheapestWithin, Goal, Quality, efficient
+from tradewind.goals import CheapestWithin, Frontier, Goal, Quality, efficient
 from tradewind.optimizer.belief import Belief
 from tradewind.optimizer.believed import believed, configuration_keys, with_repeats
 from tradewind.optimizer.history import History
@@ -173,8 +173,11 @@ class StudyResults:
         With a `tolerance`, a trial is left out if it is better than a cheaper one by no more than
         that, or cheaper than a better one by no more than the clock can tell. It is an amount of
         quality (0.01), a share of the best ("1%"), or "1se", the standard error of each trial. `by`
-        names the cost that counts, if trials report several."""
-        trials, history = self._finished(or_none(checks.cost_name, "by", by))
+        names the cost that counts, by default that of the goal."""
+        by = self._session.plan.goal.by if by is None else checks.cost_name("by", by)
+        trials, history = self._finished(by)
+        if by is not None:
+            _check_costs(Frontier(by=by), history)
         better, cheaper = self._negligible(history, tolerance)
         counts = may_win(self.strategy, history) & ~history.raced  # raced: the cost is a guess
         cost: Array = np.where(counts, history.cost, np.nan)

@@ -103,7 +103,7 @@ class Study(OwnLoop):
             checks.limit("timeout", checks.seconds("timeout", timeout)),
             checks.limit("max_cost", max_cost),
         )
-        rules = checks.stopping_rules(stop)
+        rules = checks.stopping_rules(stop, self._session.plan.goal)
         if limits == Limits() and not rules:
             raise ValueError("optimize needs a limit: give n_trials, timeout, max_cost or stop")
         if limits.max_cost is not None and self.cost_name == "memory":
