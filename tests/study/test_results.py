@@ -29,8 +29,9 @@ def test_the_best_loss_is_the_lowest() -> None:
     assert study.recommend().value == 0.5
 
 
-def test_of_equals_the_first_is_best() -> None:
-    assert told((1.0, 5.0), (2.0, 5.0), (2.0, 1.0)).best.number == 1
+def test_of_equals_the_cheapest_is_best_and_then_the_first() -> None:
+    assert told((1.0, 5.0), (2.0, 5.0), (2.0, 1.0)).best.number == 2
+    assert told((1.0, 5.0), (2.0, None), (2.0, 3.0), (2.0, 3.0)).best.number == 2
 
 
 def test_neither_failed_nor_running_trials_are_best() -> None:

@@ -109,8 +109,8 @@ class Goal(Protocol):
         return 0.0
 
     def matters_above(self, quality: Array, cost: Array) -> float:
-        """A quality below which differences do not matter, if it is lower than usual: models may
-        cut off what is below."""
+        """Models may cut off qualities below this one, because such a trial cannot win. Infinity
+        leaves it to them."""
         return np.inf
 
     def aim(self, seen: Seen, *, rng: np.random.Generator) -> Aim:

@@ -29,7 +29,8 @@ def winner(history: History, believed: History, goal: Goal, strategy: Strategy) 
 
 def best_first(believed: History, goal: Goal, strategy: Strategy) -> list[int]:
     """The indices of the trials that may win, best first under a settled goal. Of repeats, only the
-    first is there. `NothingQualifies` if no trial meets the condition of the goal."""
+    first is there. Of equals, the cheapest comes first. `NothingQualifies` if no trial meets the
+    condition of the goal."""
     candidates = np.flatnonzero(may_win(strategy, believed))
     seen = believed.take(candidates)
     if not goal.qualifies(seen.quality, seen.cost, seen.noise).any():
@@ -40,6 +41,6 @@ def best_first(believed: History, goal: Goal, strategy: Strategy) -> list[int]:
     utility = goal.utility(seen.quality, seen.cost, seen.noise)
     keys = configuration_keys(seen)
     first: dict[Hashable, int] = {}
-    for i in np.argsort(-utility, kind="stable").tolist():  # an unknown utility comes last
+    for i in np.lexsort((seen.cost, -utility)).tolist():  # what is unknown (NaN) comes last
         first.setdefault(keys[i], int(candidates[i]))
     return list(first.values())

@@ -28,14 +28,13 @@ def log_ehvi(quality: Normal, cost: Normal, floors: Array, edges: Array) -> Part
     mean, std = quality.mean[:, None], quality.std[:, None]
     z = (mean - floors) / std
     log_gain = np.log(std) + log_h(z)
-    wide, spread = _log_width(cost, edges)
-    terms = log_gain + wide
+    log_width, (by_cost_mean, by_cost_std) = _log_width(cost, edges)
+    terms = log_gain + log_width
     top = terms.max(axis=1, keepdims=True)
     share = np.exp(terms - top)
     total = share.sum(axis=1, keepdims=True)
     share /= total
     slope, curve = log_ndtr(z) - log_h(z), log_density(z) - log_h(z)
-    by_cost_mean, by_cost_std = spread
     return Partials(
         value=(top + np.log(total))[:, 0],
         by_mean=(share * np.exp(np.minimum(slope, 700.0)) / std).sum(axis=1),

@@ -180,9 +180,7 @@ class _SigmaMoments:
 
 def sigma_moments(cost: Normal, *, capped: bool) -> _SigmaMoments:
     m, v = cost.mean, _positive(cost.std)
-    if (
-        capped
-    ):  # E[c; c < 1], E[c²; c < 1] and P(c > 1); `edge` is the density of log c at 0, times v
+    if capped:  # E[c; c < 1], E[c²; c < 1], P(c > 1), and v times the density of log c at 0
         first = np.exp(m + 0.5 * v**2 + log_ndtr(-m / v - v))
         second = np.exp(2.0 * m + 2.0 * v**2 + log_ndtr(-m / v - 2.0 * v))
         above, edge = np.asarray(ndtr(m / v)), np.exp(log_density(m / v))
