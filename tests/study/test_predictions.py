@@ -337,3 +337,13 @@ def test_an_unknown_parameter_is_refused() -> None:
         sized(6).partial_dependence("y")
     with pytest.raises(ValueError, match="points must be a whole number ≥ 2, but got 1"):
         sized(6).partial_dependence("x", points=1)
+
+
+def test_nothing_moves_results_that_are_all_equal() -> None:
+    study = tw.create_study(tw.Space({"x": tw.Float(0, 1), "y": tw.Float(0, 1)}), seed=0)
+    for x in np.linspace(0, 1, 8):
+        study.add({"x": float(x), "y": 1.0 - float(x) ** 2}, value=0.5, cost=1.0 + float(x))
+    for it in study.importance():
+        assert (it.quality.total.value, it.quality.total.low, it.quality.total.high) == (0, 0, 1)
+        assert it.cost is not None
+    assert max(it.cost.total.value for it in study.importance() if it.cost) > 0.3

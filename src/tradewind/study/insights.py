@@ -59,8 +59,11 @@ class PartialDependence:
 def importance(space: Space, history: History, *, level: float) -> list[Importance]:
     """All parameters, the one that moves quality most first."""
     belief = believe(space, history, settings=insight.SETTINGS, what="importance")
-    quality = _shares(space, history, belief.quality_model, level)
-    cost = None if belief.cost_model is None else _shares(space, history, belief.cost_model, level)
+    known = history.cost[np.isfinite(history.cost)]
+    quality = _shares(space, history, belief.quality_model, level, seen=history.quality)
+    cost = None
+    if belief.cost_model is not None:
+        cost = _shares(space, history, belief.cost_model, level, seen=known)
     found = [
         Importance(name, quality[j], None if cost is None else cost[j])
         for j, name in enumerate(space.names)
@@ -100,7 +103,12 @@ def _coordinates(space: Space, j: int, points: int) -> Array:
     return np.unique([parameter.to_unit(value) for value in values])
 
 
-def _shares(space: Space, history: History, model: EnsemblePredictor, level: float) -> list[Share]:
+def _shares(
+    space: Space, history: History, model: EnsemblePredictor, level: float, *, seen: Array
+) -> list[Share]:
+    """The shares of all parameters. If all results seen are equal, nothing moves them."""
+    if np.ptp(seen) == 0.0:
+        return [Share(Interval(0.0, 0.0, 1.0), Interval(0.0, 0.0, 1.0)) for _ in space.names]
     rng = proposal_rng(history.seed, history.number)
     with single_threaded():
         functions = insight.draw_functions(model, rng=rng)
