@@ -233,6 +233,10 @@ class Trial:
         """The parameters without the training size: what to make a model with."""
         return {name: value for name, value in self.params.items() if name != self.size_name}
 
+    def repeats(self, other: Trial) -> bool:
+        """Whether both have the same configuration and the same training size."""
+        return (self.params, self.train_size) == (other.params, other.train_size)
+
     def cost_of(self, name: str) -> float | None:
         """A cost of one training by its name: the cost of the study, a cost that the objective
         reported, or "wall", "cpu" or "memory". None if it is unknown."""

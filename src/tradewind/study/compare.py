@@ -82,7 +82,7 @@ class Comparison:
         return None if a is None or b is None or a <= 0.0 else b / a
 
     def __str__(self) -> str:
-        if (self.a.params, self.a.train_size) == (self.b.params, self.b.train_size):
+        if self.a.repeats(self.b):
             if self.a.number == self.b.number:
                 return f"trial {self.a.number} is compared with itself"
             return f"trials {self.a.number} and {self.b.number} have the same configuration"

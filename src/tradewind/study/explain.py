@@ -25,8 +25,7 @@ class Explanation:
     @property
     def is_most_accurate(self) -> bool:
         """Whether the choice is the most accurate model."""
-        one, other = self.choice, self.most_accurate
-        return (one.params, one.train_size) == (other.params, other.train_size)
+        return self.choice.repeats(self.most_accurate)
 
     def __str__(self) -> str:
         return self._alone() if self.is_most_accurate else self._compared()

@@ -19,7 +19,7 @@ from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.study.predictions import Interval, believe
+from tradewind.study.predictions import Interval, believe, quantile_levels
 from tradewind.study.words import cost_amount, number, spoken, unit_of_cost
 from tradewind.types import Array, Proposal, State, Trial
 
@@ -130,8 +130,7 @@ def _of_next(
         belief = believe(space, seen, settings=8, what="forecast")
     except NothingFinished:
         return None
-    tail = (1.0 - level) / 2.0
-    levels = np.array([0.5, tail, 1.0 - tail])
+    levels = quantile_levels(level)
     with single_threaded():
         quantiles = belief.cost_quantiles(proposal.row[None, :], levels)
     assert quantiles is not None
@@ -160,8 +159,8 @@ def _simulate(
     centre = logs.mean() + spread / np.sqrt(len(logs)) * rng.standard_normal(_FUTURES)
     drawn = centre[:, None] + spread[:, None] * rng.standard_normal((_FUTURES, n))
     totals = add_up(np.exp(np.minimum(drawn, 700.0)))
-    tail = (1.0 - level) / 2.0
-    return Interval(*np.quantile(totals, [0.5, tail, 1.0 - tail]).tolist())
+    middle, low, high = map(float, np.quantile(totals, quantile_levels(level)))
+    return Interval(middle, low, high)
 
 
 def _end(durations: Array, workers: int) -> Array:

@@ -15,7 +15,7 @@ from tradewind.optimizer.surrogates.ensemble import EnsemblePredictor
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.space.structure import join_names
-from tradewind.study.predictions import Interval, believe
+from tradewind.study.predictions import Interval, believe, quantile_levels
 from tradewind.types import Array, Value
 
 
@@ -140,6 +140,5 @@ def _shares_within(draws: Array, level: float) -> list[Interval]:
 
 def _intervals(draws: Array, level: float) -> list[Interval]:
     """The median and the interval of each column of draws (s, k)."""
-    tail = (1.0 - level) / 2.0
-    low, middle, high = np.quantile(draws, [tail, 0.5, 1.0 - tail], axis=0).tolist()
+    middle, low, high = np.quantile(draws, quantile_levels(level), axis=0).tolist()
     return [Interval(*it) for it in zip(middle, low, high, strict=True)]

@@ -16,7 +16,7 @@ from tradewind.optimizer.history import History
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.study.words import number, rounded
-from tradewind.types import Config
+from tradewind.types import Array, Config
 
 _SETTINGS = 16  # of the models' hyper-parameters
 _LEAST = 5  # finished trials: fewer say nothing about how far off a prediction may be
@@ -34,6 +34,12 @@ class Interval:
 
     def __str__(self) -> str:
         return f"{number(self.value)} ({number(self.low)} to {number(self.high)})"
+
+
+def quantile_levels(level: float) -> Array:
+    """The probabilities of the middle and of both ends of an interval with this level."""
+    tail = (1.0 - level) / 2.0
+    return np.array([0.5, tail, 1.0 - tail])
 
 
 @dataclass(frozen=True)
@@ -74,8 +80,7 @@ def predict(
     wanted = [_config(space, config, train_size) for config in _as_list(configs)]
     history = comparable(space, history, train_size)
     belief = believe(space, history, settings=_SETTINGS, what="predict")
-    tail = (1.0 - level) / 2.0
-    levels = np.array([0.5, tail, 1.0 - tail])
+    levels = quantile_levels(level)
     X = space.encode(wanted)
     with single_threaded():
         quality, costs = belief.quality_quantiles(X, levels), belief.cost_quantiles(X, levels)
