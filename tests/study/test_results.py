@@ -29,9 +29,16 @@ def test_the_best_loss_is_the_lowest() -> None:
     assert study.recommend().value == 0.5
 
 
-def test_of_equals_the_cheapest_is_best_and_then_the_first() -> None:
-    assert told((1.0, 5.0), (2.0, 5.0), (2.0, 1.0)).best.number == 2
-    assert told((1.0, 5.0), (2.0, None), (2.0, 3.0), (2.0, 3.0)).best.number == 2
+def test_of_equals_the_first_is_best() -> None:
+    assert told((1.0, 5.0), (2.0, 5.0), (2.0, 1.0)).best.number == 1
+
+
+def test_a_choice_is_explained_against_the_cheapest_of_the_most_accurate() -> None:
+    study = told((2.0, 5.0), (2.0, None), (2.0, 3.0), (1.0, 1.0))
+    explanation = study.explain(tw.BestUnder(2.0))
+    assert (explanation.choice.number, explanation.most_accurate.number) == (3, 2)
+    assert told((2.0, None), (2.0, None), (1.0, None)).explain().most_accurate.number == 0
+    assert study.explain(tw.Quality()).is_most_accurate
 
 
 def test_neither_failed_nor_running_trials_are_best() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from tradewind.errors import NothingQualifies
-from tradewind.goals import Goal
+from tradewind.goals import Goal, Quality
 from tradewind.optimizer.believed import configuration_keys
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
@@ -29,8 +29,7 @@ def winner(history: History, believed: History, goal: Goal, strategy: Strategy) 
 
 def best_first(believed: History, goal: Goal, strategy: Strategy) -> list[int]:
     """The indices of the trials that may win, best first under a settled goal. Of repeats, only the
-    first is there. Of equals, the cheapest comes first. `NothingQualifies` if no trial meets the
-    condition of the goal."""
+    first is there. `NothingQualifies` if no trial meets the condition of the goal."""
     candidates = np.flatnonzero(may_win(strategy, believed))
     seen = believed.take(candidates)
     if not goal.qualifies(seen.quality, seen.cost, seen.noise).any():
@@ -41,6 +40,14 @@ def best_first(believed: History, goal: Goal, strategy: Strategy) -> list[int]:
     utility = goal.utility(seen.quality, seen.cost, seen.noise)
     keys = configuration_keys(seen)
     first: dict[Hashable, int] = {}
-    for i in np.lexsort((seen.cost, -utility)).tolist():  # what is unknown (NaN) comes last
+    for i in np.argsort(-utility, kind="stable").tolist():  # an unknown utility comes last
         first.setdefault(keys[i], int(candidates[i]))
     return list(first.values())
+
+
+def most_accurate(history: History, believed: History, strategy: Strategy) -> int:
+    """The index of the trial with the best quality; of equals the cheapest."""
+    best = winner(history, believed, Quality(), strategy)
+    equals = (believed.quality == believed.quality[best]) & may_win(strategy, believed)
+    cost = np.where(equals & np.isfinite(believed.cost), believed.cost, np.inf)
+    return int(np.argmin(cost)) if np.isfinite(cost).any() else best

@@ -18,7 +18,7 @@ from tradewind.checks import or_none
 from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
 from tradewind.errors import NothingFinished, no_attribute
-from tradewind.goals import CheapestWithin, Frontier, Goal, Quality, efficient
+from tradewind.goals import CheapestWithin, Frontier, Goal, efficient
 from tradewind.optimizer.belief import Belief
 from tradewind.optimizer.believed import believed, configuration_keys, with_repeats
 from tradewind.optimizer.history import History
@@ -36,7 +36,7 @@ from tradewind.study.insights import (
     partial_dependence,
 )
 from tradewind.study.predictions import Predicted, Wanted, predict
-from tradewind.study.ranking import best_first, winner
+from tradewind.study.ranking import best_first, most_accurate, winner
 from tradewind.study.tables import Table, columns, data_frame, write_study
 from tradewind.study.words import Scale
 from tradewind.types import Array, FinishedTrial, Prediction, State, Trial, Value
@@ -144,7 +144,10 @@ class StudyResults:
         gains against the most accurate one."""
         trials, history, goal = self._known_for(goal)
         believed, scale = self._as_believed(history), self._scale(trials)
-        choice, best = (winner(history, believed, g, self.strategy) for g in (goal, Quality()))
+        choice = winner(history, believed, goal, self.strategy)
+        best = most_accurate(history, believed, self.strategy)
+        if believed.quality[choice] == believed.quality[best]:
+            best = choice
         comparison = compare_trials(trials, history, best, choice, scale=scale, by=goal.by)
         n = len(set(configuration_keys(history)))
         return Explanation(trials[choice], trials[best], comparison, n)
