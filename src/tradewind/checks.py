@@ -191,9 +191,18 @@ def has_methods(name: str, given: T, methods: Collection[str], example: str) -> 
 
 
 def goal(given: T) -> T:
-    example = "Quality() or Tradeoff(alpha=0.3)"
-    has_methods("goal", given, ("settle", "cost_scale", "utility", "aim", "qualifies"), example)
-    for name in ("needs_cost", "open", "reference", "provisional", "by"):
+    example = "Quality() or Tradeoff(alpha=0.3), or your own subclass of goals.Goal"
+    methods = ("settle", "cost_scale", "utility", "aim", "qualifies", "margin", "matters_above")
+    has_methods("goal", given, (*methods, "describe"), example)
+    for name in (
+        "needs_cost",
+        "needs_noise",
+        "has_score",
+        "open",
+        "reference",
+        "provisional",
+        "by",
+    ):
         if not hasattr(given, name):
             raise TypeError(
                 f"goal must be an object such as {example}, but got {given!r}, which has no {name}"

@@ -203,3 +203,23 @@ def test_wrong_arguments_are_refused_before_anything_runs() -> None:
         create(LINE).confirm(noisy, **QUIET)
     assert len(study.trials) == 3
     assert not study._session.state.queue
+
+
+def test_a_confirmation_runs_no_new_trials_if_another_driver_empties_its_queue() -> None:
+    store = tw.create_study(tw.Space({"x": tw.Float(0, 1)}), seed=0)
+
+    def value(trial: tw.Run) -> float:
+        return float(trial.params["x"]) + 1e-3 * float(trial.seed % 7)
+
+    store.optimize(value, 6)
+    emptied: list[int] = []
+
+    def slow(trial: tw.Run) -> float:
+        if not emptied:  # another driver takes all that waits while the first repeat runs
+            emptied.append(trial.number)
+            store.optimize(value, only_queued=True)
+        return value(trial)
+
+    confirmation = store.confirm(slow, top=2, repeats=3)
+    assert len(store.trials) == 6 + 2 * 3
+    assert confirmation.missing == 0

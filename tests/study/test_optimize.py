@@ -337,3 +337,13 @@ def test_a_measured_cost_counts_the_time_of_the_objective() -> None:
     study = create(goal=tw.Tradeoff(alpha=0.3))
     study.optimize(lambda trial: 1.0, n_trials=2)
     assert all(t.cost is not None and t.cost >= 0.0 for t in study.trials)
+
+
+def test_only_what_is_queued_is_run_if_that_is_asked_for() -> None:
+    study = tw.create_study(tw.Space({"x": tw.Float(0, 1)}), seed=0)
+    for x in (0.1, 0.2, 0.3):
+        study.enqueue({"x": x})
+    study.optimize(lambda trial: trial.params["x"], 2, only_queued=True)
+    study.optimize(lambda trial: trial.params["x"], only_queued=True)
+    study.optimize(lambda trial: trial.params["x"], 5, only_queued=True)
+    assert [trial.params["x"] for trial in study.trials] == [0.1, 0.2, 0.3]

@@ -32,6 +32,7 @@ class Request:
     lease: float | None
     keep: bool
     start: bool
+    new: bool = True  # whether it may be a new proposal
 
 
 # ---- lost trials ----

@@ -16,11 +16,13 @@ _SOON = 0.05  # seconds between looks at trials that are being stopped
 
 @dataclass(frozen=True)
 class Limits:
-    """A search ends after so many trials, seconds, or cost."""
+    """A search ends after so many trials, seconds, or cost; with `queued`, when nothing is left in
+    the queue."""
 
     n_trials: int | None = None
     timeout: float | None = None
     max_cost: float | None = None
+    queued: bool = False
 
 
 @dataclass(frozen=True)

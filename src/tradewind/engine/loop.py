@@ -101,7 +101,7 @@ class Loop:
         while True:
             self._fill()
             if not self._running:
-                if self._nothing_fits and not self._started:
+                if self._nothing_fits and not self._started and not self.limits.queued:
                     _logger.warning(
                         "no trial was started: none is expected to fit into the time or cost left"
                     )
@@ -169,12 +169,16 @@ class Loop:
         return trial
 
     def _ask(self, left: float | None, *, start: bool) -> Trial | None:
-        """A trial that costs at most `left`; None if no trial does."""
+        """A trial that costs at most `left`; None if no trial does, or if only queued ones are
+        wanted and there are none."""
         if self._budget is not None and self._budget.cannot_fit(left):
             return None
         lease, each = self.policy.lease, left
         if left is not None and self._budget is not None:
             each = left / self._budget.prices.trainings
+        if self.limits.queued:
+            ask = self.session.ask_waiting
+            return _patiently(lambda: ask(lease=lease, keep=True, start=start))
         return _patiently(
             lambda: self.session.ask(max_cost=each, lease=lease, keep=True, start=start)
         )

@@ -140,7 +140,15 @@ class Session:
 
         With a `lease`, the trial is lost if the lease is not renewed within so many seconds; with
         `keep`, `keep_leases` renews it. Without `start`, the trial waits for `start(number)`."""
-        request = Request(max_cost, lease, keep, start)
+        trial = self._ask(Request(max_cost, lease, keep, start))
+        assert trial is not None
+        return trial
+
+    def ask_waiting(self, *, lease: float | None, keep: bool, start: bool) -> Trial | None:
+        """The next trial that waits to be run, requeued or enqueued; None if there is none."""
+        return self._ask(Request(None, lease, keep, start, new=False))
+
+    def _ask(self, request: Request) -> Trial | None:
         with self._lock:
             number, was_refused = None, False
             while number is None:
@@ -150,6 +158,8 @@ class Session:
                 others = state.leased - self.held.keys()
                 lost = contention.find_lost(self, others) if others else []
                 if not lost or contention.requeue(self, state, lost):
+                    if not (request.new or state.returned or state.queue):
+                        return None
                     # After a lost race, claim first: otherwise a driver that writes all the time
                     # would have every proposal refused.
                     number = self._take(state, lost, request, claim_first=was_refused)

@@ -45,6 +45,10 @@ class Frontier(Goal):
         if self.cost is not None and self.alpha is not None:
             raise ValueError("a Frontier aims at a range of cost or of alpha, but got both")
 
+    @property
+    def has_score(self) -> bool:
+        return False
+
     def utility(self, quality: Array, cost: Array, noise: Array | None = None) -> Array:
         return front_utility(quality, cost)
 
@@ -99,6 +103,10 @@ class Knee(Goal):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", or_none(cost_name, "by", self.by))
+
+    @property
+    def has_score(self) -> bool:
+        return False
 
     def utility(self, quality: Array, cost: Array, noise: Array | None = None) -> Array:
         return front_utility(quality, cost)

@@ -66,6 +66,11 @@ class Goal(Protocol):
         return False
 
     @property
+    def has_score(self) -> bool:
+        """Whether `utility` means something by itself. If not, it only puts trials in order."""
+        return True
+
+    @property
     def open(self) -> bool:
         """Whether the goal still needs a reference cost."""
         return False

@@ -69,6 +69,10 @@ class CheapestWithin(Goal):
         object.__setattr__(self, "by", or_none(cost_name, "by", self.by))
 
     @property
+    def has_score(self) -> bool:
+        return False
+
+    @property
     def needs_noise(self) -> bool:
         return self.tolerance == "1se"
 

@@ -48,7 +48,8 @@ class Predicted:
 
     `value` and `cost` are medians. A run lies between `low` and `high` with the probability that
     was asked for, its noise included. The cost is that of the study, or the one that the goal
-    names; it is None if no trial has one. `score` is what the goal maximizes, at the medians."""
+    names; it is None if no trial has one. `score` is what the goal maximizes, at the medians;
+    None for a goal that only puts trials in order."""
 
     params: Config
     train_size: float
@@ -58,7 +59,7 @@ class Predicted:
     cost: float | None
     cost_low: float | None
     cost_high: float | None
-    score: float
+    score: float | None
 
     def __str__(self) -> str:
         value = _between(self.value, self.value_low, self.value_high)
@@ -147,8 +148,10 @@ def _size(space: Space, history: History, config: Config) -> float:
     return float(history.sizes.finished[0]) if name is None else float(str(config[name]))
 
 
-def _score(goal: Goal, history: History, quality: float, cost: float) -> float:
+def _score(goal: Goal, history: History, quality: float, cost: float) -> float | None:
     """The utility beside the finished trials: for some goals it depends on them."""
+    if not goal.has_score:
+        return None
     seen = (history.quality, history.cost, history.noise)
     pairs = zip(seen, (quality, cost, 0.0), strict=True)
     return float(goal.utility(*(np.append(array, one) for array, one in pairs))[-1])

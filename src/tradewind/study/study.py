@@ -62,6 +62,7 @@ class Study(OwnLoop):
         max_retries: int = 0,
         give_up_after: int | None = 5,
         lease: float = 30.0,
+        only_queued: bool = False,
         stop: StoppingRule | Iterable[StoppingRule] | None = None,
         callbacks: Iterable[Callback] = (),
         show_progress: bool | None = None,
@@ -74,7 +75,7 @@ class Study(OwnLoop):
         trials that are expected to stay within it are started, and trials still running when it is
         reached are stopped and abandoned. For each trial, `trial_timeout` (seconds) and
         `trial_memory` (bytes) are limits too: a trial that exceeds them is killed and counts as
-        failed.
+        failed. With `only_queued`, the search ends when the queue is empty.
 
         Where trials run: one after the other in this process; in worker processes if you give
         `n_workers`, `gpus` (how many, or which) or a limit for each trial, with `slots_per_gpu`
@@ -102,6 +103,7 @@ class Study(OwnLoop):
             checks.count("n_trials", n_trials),
             checks.limit("timeout", checks.seconds("timeout", timeout)),
             checks.limit("max_cost", max_cost),
+            checks.flag("only_queued", only_queued),
         )
         rules = checks.stopping_rules(stop, self._session.plan.goal)
         if limits == Limits() and not rules:
@@ -183,6 +185,7 @@ class Study(OwnLoop):
             self.optimize(
                 unraced,
                 count,
+                only_queued=True,
                 timeout=timeout,
                 n_workers=n_workers,
                 gpus=gpus,

@@ -111,7 +111,7 @@ def columns(trials: Sequence[Trial], space: Space, history: History, goal: Goal)
 
 def _scores(trials: Sequence[Trial], history: History, goal: Goal) -> list[float]:
     score = np.full(len(trials), np.nan)
-    if len(history.X) and not goal.open:
+    if goal.has_score and len(history.X) and not goal.open:
         score[[t.finished for t in trials]] = goal.utility(
             history.quality, history.cost, history.noise
         )
