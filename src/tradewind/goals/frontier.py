@@ -15,8 +15,24 @@ from tradewind.types import Array
 _SEARCHES = ("hypervolume", "draws")
 
 
+class _WholeFrontier(Goal):
+    """What goals have in common that need the whole frontier."""
+
+    @property
+    def has_score(self) -> bool:
+        return False
+
+    def utility(self, quality: Array, cost: Array, noise: Array | None = None) -> Array:
+        """The efficient trials first, the knee before the others; then those that fewer trials
+        dominate."""
+        return -dominated_by(quality, cost) + np.arctan(bend(quality, cost)) / np.pi
+
+    def margin(self, quality: Array, cost: Array, noise: Array, best: int) -> float:
+        return np.inf  # a worse model may be efficient if it is cheaper
+
+
 @dataclass(frozen=True, repr=False)
-class Frontier(Goal):
+class Frontier(_WholeFrontier):
     """All efficient models: afterwards one study can answer for every trade-off and every limit.
 
     - `cost=(low, high)` aims at models whose cost lies between these two.
@@ -44,16 +60,6 @@ class Frontier(Goal):
         one_of("search", self.search, _SEARCHES)
         if self.cost is not None and self.alpha is not None:
             raise ValueError("a Frontier aims at a range of cost or of alpha, but got both")
-
-    @property
-    def has_score(self) -> bool:
-        return False
-
-    def utility(self, quality: Array, cost: Array, noise: Array | None = None) -> Array:
-        return front_utility(quality, cost)
-
-    def margin(self, quality: Array, cost: Array, noise: Array, best: int) -> float:
-        return np.inf  # a worse model may be efficient if it is cheaper
 
     def aim(self, seen: Seen, *, rng: np.random.Generator) -> Aim:
         if self.cost is not None:
@@ -92,7 +98,7 @@ class Frontier(Goal):
 
 
 @dataclass(frozen=True, repr=False)
-class Knee(Goal):
+class Knee(_WholeFrontier):
     """The model where the frontier bends: beyond it, a further gain in quality costs much more.
 
     It is the efficient model that lies furthest above the straight line from the cheapest to the
@@ -104,28 +110,11 @@ class Knee(Goal):
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", or_none(cost_name, "by", self.by))
 
-    @property
-    def has_score(self) -> bool:
-        return False
-
-    def utility(self, quality: Array, cost: Array, noise: Array | None = None) -> Array:
-        return front_utility(quality, cost)
-
-    def margin(self, quality: Array, cost: Array, noise: Array, best: int) -> float:
-        return np.inf
-
     def aim(self, seen: Seen, *, rng: np.random.Generator) -> Extend:
         return extend(seen)
 
     def describe(self) -> str:
         return "the model where the frontier between quality and cost bends"
-
-
-def front_utility(quality: Array, cost: Array) -> Array:
-    """The efficient trials first, the knee before the others; then those that fewer trials
-    dominate."""
-    above = bend(quality, cost)
-    return -dominated_by(quality, cost) + np.arctan(above) / np.pi
 
 
 def extend(
