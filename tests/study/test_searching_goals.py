@@ -1,0 +1,106 @@
+"""Every goal as a search: with training sizes, other strategies, stored, loaded and replayed."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tradewind as tw
+
+SIZED = tw.Space(
+    {"x": tw.Float(0, 1), "y": tw.Float(0, 1), "train_size": tw.TrainSize([0.25, 0.5, 1.0])}
+)
+PLAIN = tw.Space({"x": tw.Float(0, 1), "y": tw.Float(0, 1)})
+GOALS = [
+    tw.Tradeoff(0.3, 40.0),
+    tw.Frontier(),
+    tw.Frontier(search="hypervolume"),
+    tw.Frontier(cost=(2.0, 20.0)),
+    tw.Frontier(alpha=(0.1, 0.5)),
+    tw.BestUnder(8.0),
+    tw.CheapestWithin(0.02),
+    tw.Knee(),
+]
+
+
+def outcome(trial: Any) -> tuple[float, float]:
+    x, y, size = trial.params["x"], trial.params["y"], trial.train_size
+    value = 0.95 - (x - 0.8) ** 2 - (y - 0.3) ** 2 - 0.05 / size
+    return value, 10.0 * size * float(np.exp(2.0 * x))
+
+
+def search(goal: Any, n: int, *, seed: int = 0, **options: Any) -> tw.Study:
+    study = tw.create_study(SIZED, goal=goal, seed=seed, **options)
+    for _ in range(n):
+        trial = study.ask()
+        value, cost = outcome(trial)
+        study.tell(trial, value, cost=cost)
+    return study
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=repr)
+def test_a_stored_search_is_loaded_and_replayed(goal: Any, tmp_path: Path) -> None:
+    study = search(goal, 12, storage=tmp_path / "s.db")
+    again = tw.load_study(tmp_path / "s.db")
+    assert again.goal == study.goal
+    assert tw.replay(again).identical
+    study.export(tmp_path / "s.jsonl")
+    copy = tw.import_study(tmp_path / "s.jsonl", name="copy")
+    assert copy.ask().params == again.ask().params
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=repr)
+@pytest.mark.parametrize("strategy", ["multifidelity", "staged"])
+def test_other_strategies_search_for_it_too(goal: Any, strategy: str) -> None:
+    space, chosen = SIZED, tw.strategies.MultiFidelity()
+    if strategy == "staged":
+        space, chosen = PLAIN, tw.recipes.wang2015(trials=6, published=False)  # type: ignore
+    study = tw.create_study(space, goal=goal, strategy=chosen, seed=0)
+    study.optimize(lambda t: dict(zip(("value", "cost"), outcome(t), strict=True)), 10)
+    assert sum(trial.finished for trial in study.trials) == 10
+    assert tw.replay(study).identical
+
+
+def test_one_frontier_answers_for_every_trade_off() -> None:
+    """Nearly as well as a search for each of them, and better than random search."""
+    study, random = search(tw.Frontier(), 30), search(tw.Quality(), 30, strategy="random")
+    for alpha in (0.2, 0.5, 1.0):
+        goal = tw.Tradeoff(alpha, 40.0)
+        chosen = (study.best_for(goal), search(goal, 30).best, random.best_for(goal))
+        found, own, lucky = (t.value - alpha * (t.cost or 0.0) / 40.0 for t in chosen)
+        assert found > own - 0.01
+        assert found > lucky
+
+
+def test_a_limit_is_met_and_used() -> None:
+    """A search for the best below a cost looks there more often than one for quality."""
+    goal = tw.BestUnder(8.0)
+    below, free = search(goal, 25), search(tw.Quality(), 25)
+    within = [sum((t.cost or 0.0) <= 8.0 for t in s.trials) for s in (below, free)]
+    assert below.best.cost is not None
+    assert below.best.cost <= 8.0
+    assert within[0] > within[1]
+    assert below.best.value > free.best_for(goal).value
+
+
+def test_the_cheapest_of_the_good_ones_is_cheaper_than_the_best() -> None:
+    study = search(tw.CheapestWithin(0.02), 25)
+    best = study.best_for(tw.Quality())
+    assert study.best.value >= best.value - 0.02
+    assert (study.best.cost or 0.0) < (best.cost or 0.0)
+
+
+def test_a_tolerance_thins_the_frontier_and_keeps_its_ends_apart() -> None:
+    study = search(tw.Frontier(), 30)
+    every, some = study.frontier(), study.frontier(tolerance=0.03)
+    assert len(some) < len(every)
+    assert {t.number for t in some} <= {t.number for t in every}
+    assert all(b.value > a.value + 0.03 for a, b in pairwise(some))
+    with pytest.raises(tw.errors.NothingFinished, match="standard errors"):
+        study.frontier(tolerance="1se")
+    with pytest.raises(tw.errors.NothingFinished, match="cost named 'money'"):
+        study.frontier(by="money")
