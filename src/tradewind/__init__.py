@@ -38,6 +38,7 @@ if _typing.TYPE_CHECKING:
     from tradewind.study.forecast import Forecast as Forecast
     from tradewind.study.insights import Importance as Importance
     from tradewind.study.insights import PartialDependence as PartialDependence
+    from tradewind.study.leaderboard import Leaderboard as Leaderboard
     from tradewind.study.predictions import Predicted as Predicted
     from tradewind.study.replay import Replay as Replay
     from tradewind.study.replay import replay as replay
@@ -73,6 +74,7 @@ _HOMES = {
     "Importance": "study.insights",
     "Int": "space",
     "Knee": "goals",
+    "Leaderboard": "study.leaderboard",
     "Ordinal": "space",
     "PartialDependence": "study.insights",
     "Predicted": "study.predictions",

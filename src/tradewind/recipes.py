@@ -20,9 +20,12 @@ from tradewind.optimizer.surrogates.gp import GaussianProcess, cost_process
 
 
 def auto() -> Bayes:
-    """The strategy that did best in our benchmarks (benchmarks/README.md), and the default."""
+    """The strategy that did best in our benchmarks (benchmarks/README.md), and the default.
+
+    It finds out by itself how noisy results are, and which parameters matter."""
     return Bayes(
-        surrogate=GaussianProcess(),
+        surrogate=GaussianProcess(matter=14),
+        noisy=GaussianProcess(matter=14, noise_mean=-6.0, noise_std=3.0),
         cost_surrogate=cost_process(),
         reference_points=10,
     )

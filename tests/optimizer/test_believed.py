@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from tests.studies import create
-from tradewind.optimizer.believed import believed, with_repeats
+from tradewind.optimizer.believed import believed
 from tradewind.optimizer.history import History
+from tradewind.optimizer.repeats import with_repeats
 from tradewind.space import Float, Space
 from tradewind.strategies import RandomSearch
 

@@ -5,35 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import replace
 
 import numpy as np
 
-from tradewind.data.noise import repeat_noise
 from tradewind.optimizer.belief import Belief
 from tradewind.optimizer.history import History
+from tradewind.optimizer.repeats import repeats, with_repeats
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.types import Array, Indices
+from tradewind.types import Array
 
 _REACH = 3.0  # how many standard errors a model may move a result
 _OWN = 9.0  # the variance of one result, in units of what is a configuration's own
 _MAX_POINTS = 200  # the model is fitted to at most this many trials, as it is after every one
-
-
-def configuration_keys(history: History) -> list[Hashable]:
-    """A key for each finished trial. Trials with the same one are repeats of a configuration."""
-    sizes = history.sizes.finished.tolist()
-    return [(row.tobytes(), size) for row, size in zip(history.X, sizes, strict=True)]
-
-
-def with_repeats(history: History) -> History:
-    """The history with the noise that repeats reveal, where folds do not."""
-    variance = repeat_noise(history.quality, repeats(history))
-    if variance == 0.0:
-        return history
-    return replace(history, noise=np.where(history.noise > 0.0, history.noise, variance))
 
 
 def believed(space: Space, history: History) -> History:
@@ -68,14 +53,6 @@ def believed(space: Space, history: History) -> History:
         drawn += own / np.maximum(own + noise, 1e-300) * (quality - drawn)
         quality = np.where(np.isfinite(drawn) & (noise > 0.0), drawn, quality)
     return replace(history, quality=quality, cost=cost, noise=noise)
-
-
-def repeats(history: History) -> list[Indices]:
-    """The finished trials of each configuration, as indices."""
-    members: dict[Hashable, list[int]] = {}
-    for i, key in enumerate(configuration_keys(history)):
-        members.setdefault(key, []).append(i)
-    return [np.array(rows) for rows in members.values()]
 
 
 def _mean(values: Array) -> float:

@@ -12,8 +12,8 @@ import numpy as np
 from tradewind import checks
 from tradewind.data.estimates import Estimate, difference_of_means, paired_difference
 from tradewind.errors import TrialError
-from tradewind.optimizer.believed import configuration_keys
 from tradewind.optimizer.history import History
+from tradewind.optimizer.repeats import configuration_keys
 from tradewind.study.words import Scale, cost_compared, percent
 from tradewind.types import FinishedTrial, Trial
 

@@ -23,7 +23,14 @@ from tradewind.log.state import StudyState
 from tradewind.plain import write_json
 from tradewind.runners.run import Objective, Run
 from tradewind.study.compare import Comparison, Measured, compare, mean_folds, most_folds
-from tradewind.study.words import Scale, cost_amount, percent, plus_minus, unit_of_cost
+from tradewind.study.words import (
+    Scale,
+    cost_amount,
+    percent,
+    plus_minus,
+    table_lines,
+    unit_of_cost,
+)
 from tradewind.types import FinishedTrial, State, Trial
 
 if TYPE_CHECKING:
@@ -75,12 +82,7 @@ class Confirmation:
     def __str__(self) -> str:
         rows = [["trial", "value", "runs", "cost", "against the winner"]]
         rows += [self._row(finalist) for finalist in self.finalists]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False))
-            + f"  {row[-1]}".rstrip()
-            for row in rows
-        ]
+        lines = table_lines(rows)
         runs = sum(len(f.runs) for f in self.finalists)
         failed = sum(f.failed for f in self.finalists)
         lines.append(

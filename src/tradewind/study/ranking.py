@@ -11,8 +11,8 @@ import numpy as np
 
 from tradewind.errors import NothingQualifies
 from tradewind.goals import Goal, Quality
-from tradewind.optimizer.believed import configuration_keys
 from tradewind.optimizer.history import History
+from tradewind.optimizer.repeats import configuration_keys
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
 
 

@@ -20,8 +20,9 @@ from tradewind.engine.session import Session
 from tradewind.errors import NothingFinished, no_attribute
 from tradewind.goals import CheapestWithin, Frontier, Goal, efficient
 from tradewind.optimizer.belief import Belief
-from tradewind.optimizer.believed import believed, configuration_keys, with_repeats
+from tradewind.optimizer.believed import believed
 from tradewind.optimizer.history import History
+from tradewind.optimizer.repeats import Noise, configuration_keys, noise_of, with_repeats
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
@@ -35,6 +36,7 @@ from tradewind.study.insights import (
     importance,
     partial_dependence,
 )
+from tradewind.study.leaderboard import Leaderboard, leaderboard
 from tradewind.study.predictions import Predicted, Wanted, predict
 from tradewind.study.ranking import best_first, most_accurate, winner
 from tradewind.study.tables import Table, columns, data_frame, write_study
@@ -139,6 +141,30 @@ class StudyResults:
         trials, history, goal = self._known_for(goal)
         return trials[winner(history, history, goal, self.strategy)]
 
+    def leaderboard(
+        self, top: int = 10, *, goal: Goal | None = None, level: float = LEVEL
+    ) -> Leaderboard:
+        """The `top` configurations under a goal, by default that of the study, best first.
+
+        Repeats of a configuration count as one, with the interval that holds its true value with
+        probability `level`. The order is that of `best_for`."""
+        top, level = checks.whole("top", top, 1), checks.probability("level", level)
+        trials, history, goal = self._known_for(goal)
+        known = self._as_believed(history)
+        order = best_first(known, goal, self.strategy)[:top]
+        noise = self._noise_of_one_result()
+        return leaderboard(trials, history, known, order, noise=noise, level=level, by=goal.by)
+
+    def _noise_of_one_result(self) -> float | None:
+        """The standard deviation of one result, if repeats and no folds tell that there is noise.
+        Few repeats tell little about how much there is; a model of all trials tells more."""
+        _, history = self._finished()
+        if history.noise.any() or noise_of(history) is not Noise.PRESENT:
+            return None
+        rng = proposal_rng(history.seed, history.number)
+        with single_threaded():
+            return Belief.of(self.space, history, rng=rng).quality_noise
+
     def explain(self, goal: Goal | None = None) -> Explanation:
         """One sentence on what the best trial under a goal, by default that of the study, costs and
         gains against the most accurate one."""
@@ -210,7 +236,7 @@ class StudyResults:
         goal = self._session.plan.goal
         trials, history = self._finished(goal.by)
         _check_costs(goal, history)
-        return _recommendation(trials, with_repeats(history), goal, self.strategy, self.space)
+        return _recommendation(trials, history, goal, self.strategy, self.space)
 
     def predict(
         self,

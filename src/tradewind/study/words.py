@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tradewind.types import FinishedTrial, Trial
@@ -155,3 +155,13 @@ def size_compared(trial: FinishedTrial, other: FinishedTrial) -> str:
 def share(size: float) -> str:
     """`40% of the data`, `all of the data`."""
     return f"{percent(size)} of the data" if size < 1.0 else "all of the data"
+
+
+def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines of text: aligned to the right, the last column to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False))
+        + f"  {row[-1]}".rstrip()
+        for row in rows
+    ]

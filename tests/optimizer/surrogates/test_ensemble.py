@@ -43,7 +43,7 @@ def test_one_setting_is_the_most_probable_one() -> None:
     y = response(X)
     alone = fitted(SIZED, X, y, process=NOISY, count=1)
     problem = NOISY.prepare(X, y, columns=SIZED.columns)
-    best = problem.at(problem.posterior.maximize(most_probable(problem.posterior)))
+    best = problem.at(problem.posterior.maximize(most_probable(problem.posterior)).theta)
     Q = rows(SIZED, 9, seed=1)
     assert alone.predict(Q).mean == pytest.approx(best.predict(Q).mean, abs=1e-6)
 

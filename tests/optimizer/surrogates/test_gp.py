@@ -549,3 +549,66 @@ def test_a_definite_matrix_is_not_lifted() -> None:
     K = np.array([[2.0, 1.0], [1.0, 2.0]])
     W = invert_factor(K.copy(), lift=1e-6)
     np.testing.assert_allclose(W @ K @ W.T, np.eye(2), atol=1e-15)
+
+
+# ---- many parameters ----
+
+
+def test_up_to_the_number_that_matters_nothing_changes() -> None:
+    X = np.random.default_rng(0).random((30, 4))
+    plain, many = fit(X, smooth(X)), fit(X, smooth(X), model=GaussianProcess(matter=4))
+    assert many.theta.tolist() == plain.theta.tolist()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_parameters_that_do_nothing_are_found_out(seed: int) -> None:
+    X = np.random.default_rng(seed).random((40, 24))
+    y = smooth(X[:, :3])
+    tight, free = fit(X, y), fit(X, y, model=GaussianProcess(matter=14))
+    new = np.random.default_rng(9).random((200, 24))
+    truth = smooth(new[:, :3])
+    errors = [float(np.abs(m.predict(new).mean - truth).mean()) for m in (tight, free)]
+    assert errors[1] < 0.7 * errors[0]
+    assert free.theta[3:24].min() > free.theta[:3].max()
+
+
+def test_with_many_parameters_a_later_fit_is_another_guess_that_its_stream_decides() -> None:
+    X = np.random.default_rng(0).random((12, 8))
+    model, columns = GaussianProcess(matter=4), numbers(8)
+    first = model.fit(X, smooth(X), columns=columns, rng=np.random.default_rng(0)).handover
+
+    def lengths(seed: int, start: object) -> list[float]:
+        rng = np.random.default_rng(seed)
+        return model.fit(X, smooth(X), columns=columns, start=start, rng=rng).theta.tolist()
+
+    assert lengths(0, None) == lengths(1, None)
+    assert lengths(0, first) == lengths(0, first)
+    assert lengths(0, first) != lengths(1, first)
+
+
+def test_the_gradient_of_the_posterior_holds_with_many_parameters() -> None:
+    X = np.random.default_rng(0).random((15, 6))
+    problem = GaussianProcess(matter=2).prepare(X, smooth(X), columns=numbers(6))
+    posterior = replace(problem, shift=np.linspace(-1, 1, 6)).posterior
+    theta = posterior.prior_mean + np.linspace(-1.5, 1.5, 8)
+    gradient = posterior.negative(theta)[1]
+    steps = 1e-6 * np.eye(8)
+    slopes = [
+        (posterior.negative(theta + step)[0] - posterior.negative(theta - step)[0]) / 2e-6
+        for step in steps
+    ]
+    assert gradient == pytest.approx(slopes, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_noise_is_more_probable_where_there_is_some(noise: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2))
+    y = smooth(X) + noise * rng.standard_normal(40)
+    exact, noisy = fit(X, y), fit(X, y, model=GaussianProcess(noise_mean=-6.0, noise_std=3.0))
+    assert (noisy.log_density > exact.log_density + 3.0) == (noise > 0.0)
+
+
+def test_matter_must_be_a_positive_number() -> None:
+    with pytest.raises(ValueError, match="matter"):
+        GaussianProcess(matter=0)

@@ -17,12 +17,14 @@ from tradewind.optimizer.history import History, spread, spread_evenly
 from tradewind.optimizer.log_error import LogError, NaturalPredictor
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.maximizers.maximizer import Maximizer
+from tradewind.optimizer.repeats import Noise, noise_of, with_repeats
 from tradewind.optimizer.strategies.costs import fit_price
 from tradewind.optimizer.strategies.design import Design, fresh_point
+from tradewind.optimizer.strategies.doubt import QualityModel, fit_in_doubt, repeat_of
 from tradewind.optimizer.strategies.observed import observed_best
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.optimizer.strategies.target import Target, target_of
-from tradewind.optimizer.strategies.worth import Models, Output, fit_quality, model_score
+from tradewind.optimizer.strategies.worth import Models, Output, model_score
 from tradewind.optimizer.surrogates.gp import GaussianProcess
 from tradewind.optimizer.surrogates.surrogate import Surrogate
 from tradewind.optimizer.transforms import Clip, Standardize
@@ -38,6 +40,9 @@ _SURVEYED = 256  # random rows that tell what is usual in a space
 class Bayes(Strategy):
     """Bayesian optimization, made of parts.
 
+    - `noisy` is the surrogate for noisy results. With it, the search finds out whether results are
+      noisy: if they look like it, the best trial is repeated once (doubt.py). With None,
+      `surrogate` is for all results.
     - `cost_surrogate` models the cost; None for the same kind as `surrogate`.
     - `rule` combines quality and cost under a `Tradeoff`.
     - `output` is how quality is transformed before it is modelled.
@@ -51,6 +56,7 @@ class Bayes(Strategy):
 
     design: Design = field(default_factory=lambda: Design(4))
     surrogate: Surrogate = field(default_factory=GaussianProcess)
+    noisy: Surrogate | None = None
     cost_surrogate: Surrogate | None = None
     acquisition: Acquisition = field(default_factory=EI)
     rule: TradeoffRule = field(default_factory=Improvement)
@@ -66,6 +72,7 @@ class Bayes(Strategy):
         has_methods("surrogate", self.surrogate, ["fit"], "GaussianProcess()")
         cost_surrogate = self.cost_surrogate or self.surrogate
         has_methods("cost_surrogate", cost_surrogate, ["fit"], "GaussianProcess()")
+        has_methods("noisy", self.noisy or self.surrogate, ["fit"], "GaussianProcess()")
         has_methods("acquisition", self.acquisition, ["partials"], "EI()")
         has_methods("rule", self.rule, ["partials", "accepts"], "Improvement()")
         has_methods("maximizer", self.maximizer, ["maximize"], "LocalSearch()")
@@ -105,6 +112,11 @@ class Bayes(Strategy):
         no_costs = goal.needs_cost and not history.has_costs
         goal = Quality() if no_costs else self.settle(goal, history)
         models = self.fit_models(space, goal, history, rng=rng)
+        if models.suspected:
+            again = repeat_of(history, _best_first(goal, history))
+            if again is not None:
+                cost = models.median_cost(again)
+                return Proposal(again, Origin.MODEL, models.handover, cost)
         aim = goal.aim(Seen(history.quality, history.cost, history.noise), rng=rng)
         start = history.X[_starts(goal, aim, history)]
         row = self.choose_row(space, aim, history, models, start=start, rng=rng)
@@ -126,9 +138,10 @@ class Bayes(Strategy):
         fitted = history.take(spread(_best_first(goal, history), self.max_points))
         fitted = replace(fitted, failed=history.failed[-max(self.max_points // 4, 1) :])
         transform = self.output.transform(fitted.quality, matters_above=matters)
-        units, model = fit_quality(self.surrogate, fitted, transform, columns=columns, rng=rng)
-        handover, price = {"quality": dict(model.handover)}, None
-        quality = model.condition(history.pending)
+        noise = noise_of(history)
+        found = self._fit_quality(space, fitted, transform, noise=noise, rng=rng)
+        units, handover, price = found.units, found.handover, None
+        quality = found.model.condition(history.pending)
         asked = self.cost_power > 0 or history.max_cost is not None
         if needs_cost or (asked and fitted.has_costs):
             surrogate = self.cost_surrogate or self.surrogate
@@ -136,11 +149,21 @@ class Bayes(Strategy):
             price = fit_price(surrogate, goal, fitted, log=log, columns=columns, rng=rng)
             handover["cost"] = dict(price.model.handover)
         if price is None or not needs_cost:
-            return Models(quality, transform, units, handover, price=price)
+            return Models(
+                quality, transform, units, handover, price=price, suspected=found.suspected
+            )
         if isinstance(transform, LogError):  # T adds quality and cost in natural units
             natural = Standardize.of(fitted.quality)
             quality, units = NaturalPredictor(quality, units, transform, natural), natural
-        return Models(quality, Clip(-np.inf), units, handover, price.model, price)
+        return Models(
+            quality,
+            Clip(-np.inf),
+            units,
+            handover,
+            price.model,
+            price,
+            suspected=found.suspected,
+        )
 
     def choose_row(
         self,
@@ -181,19 +204,41 @@ class Bayes(Strategy):
         )
 
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
-        """The best trial by its result, or by the model's mean if results are known to be noisy:
-        the best of many noisy results is the luckiest one."""
+        """The best trial by its result, or by the model's mean if results are noisy: the best of
+        many noisy results is the luckiest one."""
         goal = self.settle(goal, history)
-        if not history.noise.any():
+        if self.noisy is None:
+            history = with_repeats(history)
+        noise = noise_of(history)
+        if noise is Noise.ABSENT or (noise is Noise.UNKNOWN and self.noisy is None):
             return observed_best(goal, history)
         fitted = history.take(spread(_best_first(goal, history), self.max_points))
         transform = self.output.transform(fitted.quality, matters_above=np.inf)
         rng = proposal_rng(history.seed, history.number)
-        units, model = fit_quality(
-            self.surrogate, fitted, transform, columns=space.columns, rng=rng
-        )
-        expected = transform.natural(units.natural(model.predict(history.X))).mean
+        found = self._fit_quality(space, fitted, transform, noise=noise, rng=rng)
+        if found.noise is Noise.UNKNOWN:
+            return observed_best(goal, history)
+        expected = transform.natural(found.units.natural(found.model.predict(history.X))).mean
         return observed_best(goal, replace(history, quality=expected))
+
+    def _fit_quality(
+        self,
+        space: Space,
+        history: History,
+        transform: Clip | LogError,
+        *,
+        noise: Noise,
+        rng: np.random.Generator,
+    ) -> QualityModel:
+        return fit_in_doubt(
+            self.surrogate,
+            self.noisy,
+            history,
+            transform,
+            noise=noise,
+            columns=space.columns,
+            rng=rng,
+        )
 
 
 def _starts(goal: Goal, aim: Aim, history: History) -> Indices:

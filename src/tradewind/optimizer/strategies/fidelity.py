@@ -19,6 +19,7 @@ from tradewind.optimizer.acquisition.tradeoff import Improvement
 from tradewind.optimizer.history import History
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.maximizers.maximizer import Maximizer
+from tradewind.optimizer.repeats import with_repeats
 from tradewind.optimizer.strategies.bayes import Bayes
 from tradewind.optimizer.strategies.design import Design, fresh_point
 from tradewind.optimizer.strategies.strategy import Strategy
@@ -50,6 +51,7 @@ class MultiFidelity(Strategy):
 
     design: Design = field(default_factory=lambda: Design(4))
     surrogate: Surrogate = field(default_factory=GaussianProcess)
+    noisy: Surrogate | None = None
     cost_surrogate: Surrogate | None = field(default_factory=cost_process)
     acquisition: Acquisition = field(default_factory=EI)
     rule: TradeoffRule = field(default_factory=Improvement)
@@ -62,7 +64,8 @@ class MultiFidelity(Strategy):
 
     def __post_init__(self) -> None:
         bayes = self._bayes  # checks the parts
-        models = (bayes.surrogate, bayes.cost_surrogate or bayes.surrogate)
+        own = bayes.surrogate
+        models = (own, bayes.noisy or own, bayes.cost_surrogate or own)
         if not all(isinstance(model, GaussianProcess) for model in models):
             raise TypeError(f"MultiFidelity needs Gaussian processes, but got {models}")
         if self.output is Output.LOG_ERROR:
@@ -186,7 +189,7 @@ class MultiFidelity(Strategy):
         """The configuration with the best cautious utility at full size: one standard deviation of
         quality is subtracted from the prediction. A result at full size counts as it is, unless
         results are known to be noisy."""
-        goal = self.settle(goal, history)
+        goal, history = self.settle(goal, history), with_repeats(history)
         rng = proposal_rng(history.seed, history.number)
         sized = self._fit(space, goal, replace(history, pending=history.pending[:0]), rng)
         models, rows = sized.models, sized.sizes.largest(history.X)

@@ -45,7 +45,8 @@ class Models:
 
     `quality` predicts standardized quality: `transform` and then `units` lead there from natural
     quality. `cost` predicts the cost that the goal weighs, and `price` what a trial will cost. Both
-    are None if nothing asks for them."""
+    are None if nothing asks for them. `suspected`: results look noisy, but no trial was repeated
+    yet (doubt.py)."""
 
     quality: Predictor
     transform: Clip | LogError
@@ -53,6 +54,7 @@ class Models:
     handover: Mapping[str, Any]
     cost: Predictor | None = None
     price: Price | None = None
+    suspected: bool = False
 
     def standard(self, quality: Array | float) -> Array:
         """Natural quality in the units of the model."""
@@ -69,10 +71,11 @@ def fit_quality(
     transform: Clip | LogError,
     *,
     columns: Columns,
+    start: Mapping[str, Any] | None = None,
     rng: np.random.Generator,
 ) -> tuple[Standardize, Predictor]:
     """The units of transformed quality, and its model in these units. A failed trial counts as bad
-    as the worst finished one."""
+    as the worst finished one. `start` is the handover of an earlier model of this kind."""
     X = np.vstack([history.X, history.failed])
     y = np.concatenate([history.quality, np.full(len(history.failed), history.quality.min())])
     noise = np.concatenate([history.noise, np.zeros(len(history.failed))])
@@ -84,7 +87,7 @@ def fit_quality(
         columns=columns,
         # noise of a thousand times the spread of all values says nothing; larger would not say less
         noise=np.square(np.minimum(np.sqrt(noise) * transform.slope(y) / units.scale, 1e3)),
-        start=history.handover.get("quality"),
+        start=start,
         rng=rng,
     )
     return units, model

@@ -43,7 +43,8 @@ class Ensemble:
     ) -> EnsemblePredictor:
         """The fitted processes. `start` is not used: the fit depends on the data alone."""
         problem = self.process.prepare(X, y, columns=columns, noise=noise, disturbance=disturbance)
-        problem, mode = problem.solve(most_probable(problem.posterior).tolist())
+        problem, peak = problem.solve(most_probable(problem.posterior).tolist())
+        mode = peak.theta
         settings = mode[None, :]
         if self.count > 1:
             settings = draw_settings(problem.posterior, mode, self.count, rng)
@@ -59,7 +60,7 @@ def most_probable(posterior: Posterior) -> Array:
     length-scales: from long ones, an effect that rises and falls again looks like noise."""
     lengths = np.arange(len(posterior.prior_mean)) < posterior.d
     found = [posterior.maximize(posterior.prior_mean - step * lengths) for step in _SHORTER]
-    return min(found, key=lambda theta: posterior.negative(theta)[0])
+    return max(found, key=lambda peak: peak.log_density).theta
 
 
 def draw_settings(posterior: Posterior, mode: Array, count: int, rng: np.random.Generator) -> Array:

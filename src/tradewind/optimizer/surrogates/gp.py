@@ -19,7 +19,7 @@ from scipy.linalg import lapack
 from tradewind.optimizer.surrogates.hiccups import without_hiccups
 from tradewind.optimizer.surrogates.kernels import Embedding, matern52, squared_distances
 from tradewind.optimizer.surrogates.neutral import NoSizeEffect, NoTrend
-from tradewind.optimizer.surrogates.posterior import JITTER, Data, Posterior
+from tradewind.optimizer.surrogates.posterior import JITTER, Data, Peak, Posterior
 from tradewind.optimizer.surrogates.sizes import SizeCurve, SizeEffect
 from tradewind.optimizer.surrogates.trend import Trend
 from tradewind.optimizer.transforms import Standardize
@@ -33,6 +33,10 @@ class GaussianProcess:
 
     - The length-scale prior is log ℓ ~ N(length_mean + ½ log d, length_std²) on the unit cube: the
       distance between random points grows like √d, and so does the length-scale.
+    - `matter`: at most about this many parameters are expected to matter. With more, the prior is
+      that of `matter` parameters, long length-scales become plausible (posterior.py), and every fit
+      with a `start` draws the prior means anew with a standard deviation of `length_draw`: which
+      parameters matter is a guess at first, and a search should not stay with one wrong guess.
     - `apart` decides how inactive parameters are embedded (kernels.py).
     - `size_power` is the exponent of the curve along the training size, 0 for its logarithm
       (sizes.py). With None, the size is a parameter like any other.
@@ -47,6 +51,8 @@ class GaussianProcess:
 
     length_mean: float = 0.0
     length_std: float = 0.5
+    length_draw: float = 0.5
+    matter: int | None = None
     noise_mean: float = -9.0  # of the log variance of ε, y standardized
     noise_std: float = 2.0
     amplitude_std: float = 1.0
@@ -68,6 +74,8 @@ class GaussianProcess:
             raise ValueError(f"size_power must be None or ≥ 0, but got {self.size_power!r}")
         if self.power_std is not None and not 0.0 < self.power_std < np.inf:
             raise ValueError(f"power_std must be None or > 0, but got {self.power_std!r}")
+        if self.matter is not None and not self.matter >= 1:
+            raise ValueError(f"matter must be None or ≥ 1, but got {self.matter!r}")
 
     @property
     def explains_load(self) -> bool:
@@ -85,13 +93,17 @@ class GaussianProcess:
         start: Mapping[str, Any] | None = None,
         rng: np.random.Generator,
     ) -> GPPredictor:
-        """The posterior at the most probable hyper-parameters. `rng` is not used.
+        """The posterior at the most probable hyper-parameters. `rng` is used only if there is a
+        `start`, and more than `matter` parameters.
 
         `disturbance` (n,) adds w times itself to y, where w ~ N(0, 1) is unknown. Predictions are
         for a disturbance of 0."""
         problem = self.prepare(X, y, columns=columns, noise=noise, disturbance=disturbance)
-        problem, theta = problem.solve((start or {}).get("theta"))
-        return problem.at(theta)
+        d = problem.embedding.d
+        if start is not None and self.matter is not None and d > self.matter:
+            problem = replace(problem, shift=self.length_draw * rng.standard_normal(d))
+        problem, peak = problem.solve((start or {}).get("theta"))
+        return replace(problem.at(peak.theta), log_density=peak.log_density)
 
     def prepare(
         self,
@@ -158,19 +170,21 @@ class Problem:
     sizes: SizeEffect | NoSizeEffect
     trend: Trend | NoTrend
     scale: Standardize
+    shift: Array | float = 0.0  # of the prior means of log ℓ
 
     @cached_property
     def posterior(self) -> Posterior:
         """The posterior of the hyper-parameters, from a part of the data if they are many."""
         n = len(self.data.t)
         rows = np.unique(np.linspace(0, n - 1, min(n, self.process.fit_points)).astype(int))
-        return Posterior(self.process, self.data.take(rows), self.embedding, self.sizes)
+        data = self.data.take(rows)
+        return Posterior(self.process, data, self.embedding, self.sizes, self.shift)
 
-    def solve(self, start: Sequence[float] | None) -> tuple[Problem, Array]:
+    def solve(self, start: Sequence[float] | None) -> tuple[Problem, Peak]:
         """The most probable hyper-parameters, and the problem they solve: a robust process has
         raised the noise of some observations."""
-        theta = self.posterior.maximize(start)
-        return without_hiccups(self, theta) if self.process.robust else (self, theta)
+        peak = self.posterior.maximize(start)
+        return without_hiccups(self, peak) if self.process.robust else (self, peak)
 
     def at(self, theta: Array) -> GPPredictor:
         """The posterior of y for given hyper-parameters."""
@@ -249,6 +263,7 @@ class GPPredictor:
     constant: float
     alpha: Array  # (n,) K⁻¹ (t − c)
     W: Array  # (n, n) L⁻¹
+    log_density: float = -np.inf  # of θ and the data, if θ was fitted (posterior.py)
 
     @classmethod
     def of(

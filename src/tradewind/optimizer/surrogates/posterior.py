@@ -18,6 +18,7 @@ _LOG_LENGTH = (-5.0, 5.0)
 _LOG_AMPLITUDE = (-5.0, 5.0)
 _LOG_NOISE = (-14.0, 3.0)
 _LOG_SHORTFALL = (-12.0, 5.0)
+_CROWDING = 4  # d = 20, 27 and 34 of 14 that matter: factors 4, 14 and 35
 JITTER = 1e-8  # relative to the prior variance
 
 
@@ -28,6 +29,8 @@ class Priors(Protocol):
     def length_mean(self) -> float: ...
     @property
     def length_std(self) -> float: ...
+    @property
+    def matter(self) -> int | None: ...
     @property
     def noise_mean(self) -> float: ...
     @property
@@ -56,9 +59,17 @@ class Data(NamedTuple):
         return Data(*(part[rows] for part in self))
 
 
+class Peak(NamedTuple):
+    """The most probable θ, and its log posterior density: log p(data | θ) + log p(θ), without the
+    constants that do not depend on the priors."""
+
+    theta: Array
+    log_density: float
+
+
 class Posterior:
     """The log posterior density of θ = (log ℓ_1 … log ℓ_d, log a, log noise) and its gradient. With
-    sizes, θ continues with log b and log v."""
+    sizes, θ continues with log b and log v. `shift` (d,) moves the prior means of log ℓ."""
 
     def __init__(
         self,
@@ -66,6 +77,7 @@ class Posterior:
         data: Data,
         embedding: Embedding,
         sizes: SizeEffect | NoSizeEffect,
+        shift: Array | float = 0.0,
     ) -> None:
         self.d, self.n, self.t, self.known = embedding.d, len(data.t), data.t, data.known
         self.D = embedding.pair_distances(data.Z)
@@ -76,7 +88,8 @@ class Posterior:
         linear = np.column_stack([data.linear, data.disturbance])
         fixed = linear @ linear.T
         self.fixed, self.fixed_squares = fixed[self.upper], np.diag(fixed)
-        length = priors.length_mean + 0.5 * np.log(self.d)
+        crowd = 1.0 if priors.matter is None else max(self.d / priors.matter, 1.0)
+        length = priors.length_mean + 0.5 * np.log(self.d / crowd)
         mean = [length] * self.d + [0.0, priors.noise_mean, *sizes.prior_mean]
         std = [priors.length_std] * self.d + [
             priors.amplitude_std,
@@ -84,14 +97,19 @@ class Posterior:
             *sizes.prior_std,
         ]
         self.prior_mean, self.prior_std = np.array(mean), np.array(std)
+        self.prior_mean[: self.d] += shift
         self.prior_mean[sizes.columns] = priors.size_length
         self.prior_std[sizes.columns] = priors.size_length_std
+        # Of very many parameters most do nothing: then a log ℓ may lie far above its mean.
+        self.upper_std = self.prior_std.copy()
+        self.upper_std[: self.d] *= crowd**_CROWDING
+        self.upper_std[sizes.columns] = priors.size_length_std
         bounds = [_LOG_LENGTH] * self.d + [_LOG_AMPLITUDE, _LOG_NOISE]
         bounds += [_LOG_SHORTFALL] * (len(mean) - len(bounds))
         self.bounds = (np.array([low for low, _ in bounds]), np.array([high for _, high in bounds]))
         self.max_steps = priors.max_steps
 
-    def maximize(self, start: Sequence[float] | Array | None) -> Array:
+    def maximize(self, start: Sequence[float] | Array | None) -> Peak:
         """The most probable θ, starting from an earlier one if it has the same length."""
         if start is None or len(start) != len(self.prior_mean):
             start = self.prior_mean.tolist()
@@ -103,7 +121,8 @@ class Posterior:
             bounds=np.transpose(self.bounds),
             options={"maxiter": self.max_steps, "ftol": 1e-5, "gtol": 1e-3},
         )
-        return np.asarray(result.x)
+        constant = float(np.log(self.prior_std).sum())
+        return Peak(np.asarray(result.x), -float(result.fun) - constant)
 
     def negative(self, theta: Array) -> tuple[float, Array]:
         """−log p(θ), up to a constant, and its gradient."""
@@ -137,7 +156,8 @@ class Posterior:
         gradient[d + 1] = eta * trace
         gradient[d + 2 :] = sizes.gradient(pairs, np.diag(G), k, self.product, self.squares)
         fit = -0.5 * float(residual @ alpha) - float(np.log(np.diag(L)).sum())
-        off = (theta - self.prior_mean) / self.prior_std
+        std = np.where(theta > self.prior_mean, self.upper_std, self.prior_std)
+        off = (theta - self.prior_mean) / std
         value = fit - 0.5 * float(off @ off)
-        gradient -= off / self.prior_std
+        gradient -= off / std
         return -value, -gradient

@@ -1,0 +1,99 @@
+"""The best configurations of a study. Repeats of a configuration count as one, with an interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tradewind.data.estimates import Estimate
+from tradewind.optimizer.history import History
+from tradewind.optimizer.repeats import configuration_keys, repeats
+from tradewind.study.words import cost_amount, percent, plus_minus, table_lines, unit_of_cost
+from tradewind.types import FinishedTrial
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One configuration.
+
+    - `trial`: its first trial. `runs`: all its finished trials.
+    - `value`: the mean over the runs, and its standard error if the noise of results is known.
+    - `believed`: the value that it is believed to have. If results are noisy, this is closer to
+      that of similar configurations than `value` is.
+    - `cost`: the mean cost of one training; None if unknown."""
+
+    trial: FinishedTrial
+    runs: tuple[FinishedTrial, ...]
+    value: Estimate
+    believed: float
+    cost: float | None
+
+
+@dataclass(frozen=True, repr=False)
+class Leaderboard:
+    """The best configurations under a goal, best first. Printed, it is a table."""
+
+    entries: tuple[Entry, ...]
+    level: float
+    by: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __getitem__(self, index: int) -> Entry:
+        return self.entries[index]
+
+    def __str__(self) -> str:
+        rows = [["trial", "runs", "value", "believed", "cost", "parameters"]]
+        rows += [self._row(entry) for entry in self.entries]
+        known = any(entry.value.error is not None for entry in self.entries)
+        return "\n".join(table_lines(rows) + [f"± at {percent(self.level)}"] * known)
+
+    def __repr__(self) -> str:
+        return f"<Leaderboard of {len(self)} configurations>"
+
+    def _row(self, entry: Entry) -> list[str]:
+        mean, margin = entry.value.mean, entry.value.margin(self.level)
+        value = f"{mean:.4g}" if margin is None else plus_minus(mean, margin)
+        unit = unit_of_cost(entry.trial, self.by)
+        cost = "-" if entry.cost is None else cost_amount(entry.cost, unit)
+        params = ", ".join(f"{name}={_short(v)}" for name, v in entry.trial.params.items())
+        runs = str(len(entry.runs))
+        return [str(entry.trial.number), runs, value, f"{entry.believed:.4g}", cost, params]
+
+
+def leaderboard(
+    trials: list[FinishedTrial],
+    history: History,
+    believed: History,
+    order: list[int],
+    *,
+    noise: float | None,
+    level: float,
+    by: str | None,
+) -> Leaderboard:
+    """The entries of the trials in this `order`, of which each has another configuration. `noise`
+    is the standard deviation of one result, if it is not known from folds."""
+    groups, keys = repeats(history), configuration_keys(history)
+    members = {keys[rows[0]]: rows for rows in groups}
+    entries = []
+    for i in order:
+        rows, cost = members[keys[i]], float(believed.cost[i])
+        runs = tuple(trials[row] for row in rows)
+        mean = float(history.sign * (history.quality[rows] / len(rows)).sum())
+        if noise is not None:
+            value = Estimate(mean, noise / math.sqrt(len(rows)), len(trials) - 1.0)
+        else:
+            known = believed.noise[i] > 0.0 or len(rows) > 1
+            value = Estimate(mean, math.sqrt(believed.noise[i]) if known else None)
+        quality = float(history.sign * believed.quality[i])
+        entries.append(Entry(trials[i], runs, value, quality, cost if cost == cost else None))
+    return Leaderboard(tuple(entries), level, by)
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

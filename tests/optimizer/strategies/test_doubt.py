@@ -1,0 +1,165 @@
+"""A search that finds out whether results are noisy, and what it does about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tradewind as tw
+from tests.studies import create
+from tradewind.optimizer.repeats import Noise, noise_of
+from tradewind.recipes import auto
+from tradewind.strategies import Bayes, GaussianProcess
+from tradewind.types import Origin
+
+SQUARE = tw.Space({"x": tw.Float(0, 1), "y": tw.Float(0, 1)})
+
+
+def smooth(params: Any) -> float:
+    return float(-((params["x"] - 0.3) ** 2) - (params["y"] - 0.6) ** 2)
+
+
+def search(noise: float, *, n: int = 24, seed: int = 0, **options: Any) -> tw.Study:
+    def objective(trial: tw.Run) -> dict[str, float]:
+        error = noise * float(np.random.default_rng(trial.seed).normal())
+        return {"value": smooth(trial.params) + error, "cost": 1.0 + trial.params["x"]}
+
+    study = create(SQUARE, strategy=auto(), seed=seed, **options)
+    study.optimize(objective, n, show_progress=False)
+    return study
+
+
+def repeated(study: tw.Study) -> list[tw.Trial]:
+    """The trials whose configuration an earlier trial had."""
+    trials = study.trials
+    return [t for t in trials if any(t.repeats(other) for other in trials[: t.number])]
+
+
+def with_noisy_results(cost: float) -> tw.Study:
+    """A study to which 20 noisy results of random configurations were added."""
+    study, rng = create(SQUARE, strategy=auto()), np.random.default_rng(0)
+    for _ in range(20):
+        x, y = rng.random(2).tolist()
+        value = smooth({"x": x, "y": y}) + 0.5 * rng.normal()
+        study.add({"x": x, "y": y}, value, cost=cost)
+    return study
+
+
+def is_repeat(study: tw.Study, trial: tw.Trial | tw.Run) -> bool:
+    """Whether this is the best of the added configurations, up to rounding."""
+    best = max(study.trials[:20], key=lambda t: t.value or -9.0).params
+    return dict(trial.params) == pytest.approx(dict(best), rel=1e-9)
+
+
+def noise_in(study: tw.Study) -> Noise:
+    return noise_of(study._session.snapshot()[1])
+
+
+def test_a_smooth_exact_function_is_never_run_twice_at_the_same_place() -> None:
+    assert repeated(search(0.0)) == []
+
+
+@pytest.mark.parametrize("goal", [tw.Quality(), tw.Tradeoff(0.1), tw.Frontier()], ids=repr)
+def test_suspected_noise_is_worth_one_repeat_of_the_best_trial(goal: Any) -> None:
+    study = search(0.3, goal=goal)
+    (again,) = repeated(study)
+    assert again.origin is Origin.MODEL
+    earlier = [t for t in study.trials[: again.number] if t.finished]
+    first = next(t for t in earlier if t.repeats(again))
+    if goal == tw.Quality():
+        assert first.value == max(t.value for t in earlier if t.value is not None)
+    assert noise_in(study) is Noise.PRESENT
+
+
+def test_structure_that_looks_like_noise_costs_one_repeat_and_no_more() -> None:
+    def rough(trial: tw.Run) -> float:  # exact, but no smooth model can follow it
+        return float(np.random.default_rng(int(1e9 * trial.params["x"])).normal())
+
+    study = create(SQUARE, strategy=auto(), seed=0)
+    study.optimize(rough, 30, show_progress=False)
+    assert len(repeated(study)) == 1
+    assert noise_in(study) is Noise.ABSENT
+
+
+def test_a_repeat_that_is_still_running_is_not_proposed_again() -> None:
+    study = with_noisy_results(cost=1.0)
+    asked = [study.ask() for _ in range(4)]
+    assert [is_repeat(study, trial) for trial in asked] == [True, False, False, False]
+
+
+def test_a_repeat_that_failed_is_not_tried_again() -> None:
+    study = with_noisy_results(cost=1.0)
+    first = study.ask()
+    assert is_repeat(study, first)
+    study.fail(first, "out of memory")
+    assert not is_repeat(study, study.ask())
+
+
+def test_a_repeat_of_an_added_result_is_recognized_although_proposals_are_rounded() -> None:
+    study = with_noisy_results(cost=1.0)
+    study.tell(study.ask(), value=0.0)
+    assert noise_in(study) is Noise.PRESENT
+    assert not is_repeat(study, study.ask())
+
+
+def test_a_repeat_must_fit_into_the_cost_that_is_left() -> None:
+    study = with_noisy_results(cost=5.0)
+    dear, cheap = study.ask(max_cost=1.0), study.ask(max_cost=9.0)
+    assert not is_repeat(study, dear)
+    assert is_repeat(study, cheap)
+
+
+def test_folds_make_a_repeat_needless() -> None:
+    def objective(trial: tw.Run) -> dict[str, list[float]]:
+        error = 0.3 * np.random.default_rng(trial.seed).normal(size=5)
+        return {"folds": (smooth(trial.params) + error).tolist()}
+
+    study = create(SQUARE, strategy=auto(), seed=0)
+    study.optimize(objective, 20, show_progress=False)
+    assert repeated(study) == []
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_noisy_searches_replay_to_the_last_digit(workers: int) -> None:
+    study = create(SQUARE, strategy=auto(), seed=3)
+
+    def objective(trial: tw.Run) -> float:
+        return smooth(trial.params) + 0.3 * float(np.random.default_rng(trial.seed).normal())
+
+    runner = tw.runners.SimulatedRunner(workers, duration=lambda t: 1.0 + t.params["x"])
+    study.optimize(objective, 24, runner=runner, show_progress=False)
+    assert repeated(study)
+    assert tw.replay(study).identical
+
+
+def test_the_luckiest_of_noisy_results_is_not_recommended() -> None:
+    gaps = []
+    for seed in range(6):
+        study = search(0.3, n=30, seed=seed)
+        luckiest = max(study.trials, key=lambda t: t.value or -9.0)
+        gaps.append(smooth(study.recommend().params) - smooth(luckiest.params))
+    assert np.mean(gaps) > 0.0
+
+
+def test_a_search_without_a_noisy_model_repeats_nothing() -> None:
+    study = create(SQUARE, strategy=Bayes(), seed=0)
+    study.optimize(
+        lambda t: smooth(t.params) + 0.3 * float(np.random.default_rng(t.seed).normal()),
+        20,
+        show_progress=False,
+    )
+    assert repeated(study) == []
+
+
+def test_the_model_for_noise_must_be_a_surrogate() -> None:
+    with pytest.raises(TypeError, match="noisy"):
+        Bayes(noisy="GaussianProcess")  # type: ignore[arg-type]
+
+
+def test_the_model_for_noise_is_stored_with_a_study(tmp_path: Any) -> None:
+    noisy = GaussianProcess(matter=3, noise_mean=-4.0)
+    strategy = Bayes(noisy=noisy)
+    tw.create_study(SQUARE, strategy=strategy, storage=tmp_path / "a.db", name="a")
+    assert tw.load_study(tmp_path / "a.db", "a").strategy == strategy
