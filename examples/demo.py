@@ -144,7 +144,8 @@ def main():
     efficient = search("accuracy and time", GOAL, n_trials)
     chosen = efficient.best
 
-    print("\nThe frontier of the second search: every cheaper trial is less accurate.\n")
+    print("\nThe frontier: no other trial of the second search is believed to be")
+    print("both cheaper and more accurate.\n")
     print("  accuracy  seconds  train size  model")
     for trial in efficient.frontier():
         mark = "*" if trial.number == chosen.number else " "

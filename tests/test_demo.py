@@ -34,12 +34,6 @@ def rows(printed: str) -> list[tuple[bool, float, float, float]]:
     ]
 
 
-def test_the_frontier_is_cheapest_first_and_grows_more_accurate(printed: str) -> None:
-    _, accuracy, seconds, _ = zip(*rows(printed), strict=True)
-    assert list(seconds) == sorted(seconds)
-    assert list(accuracy) == sorted(accuracy)
-
-
 def test_the_chosen_model_is_on_the_frontier(printed: str) -> None:
     assert [chosen for chosen, *_ in rows(printed)].count(True) == 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from tradewind.goals import Acquisition
@@ -22,10 +23,13 @@ from tradewind.optimizer.surrogates.gp import GaussianProcess, cost_process
 def auto() -> Bayes:
     """The strategy that did best in our benchmarks (benchmarks/README.md), and the default.
 
-    It finds out by itself how noisy results are, and which parameters matter."""
+    It finds out by itself how noisy and how rough results are, and which parameters matter."""
+    exact = GaussianProcess(matter=14)
+    noisy = replace(exact, noise_mean=-6.0, noise_std=3.0)
     return Bayes(
-        surrogate=GaussianProcess(matter=14),
-        noisy=GaussianProcess(matter=14, noise_mean=-6.0, noise_std=3.0),
+        surrogate=exact,
+        noisy=noisy,
+        rough=replace(noisy, length_mean=-1.0),
         cost_surrogate=cost_process(),
         reference_points=10,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -130,6 +131,31 @@ def test_only_those_that_may_win_are_on_the_frontier(strategy: Any) -> None:
     assert numbers(study.frontier()) == [2, 4]
     for alpha in (0.0, 0.1, 0.5, 5.0):
         assert study.best_for(tw.Tradeoff(alpha, reference=12.0)) in study.frontier()
+
+
+def test_the_frontier_shows_repeats_of_a_configuration_once() -> None:
+    study = quick()
+    for x, value, cost in [(0.1, 0.5, 1.0), (0.5, 0.9, 2.0), (0.9, 0.7, 3.0), (0.5, 0.7, 1.9)]:
+        study.add({"x": x, "k": 1}, value, cost=cost)
+    assert numbers(study.frontier(believed=False)) == [0, 3, 1]
+    assert len({t.params["x"] for t in study.frontier()}) == len(study.frontier())
+    for alpha in (0.01, 0.1, 0.3, 1.0):
+        assert study.best_for(tw.Tradeoff(alpha, reference=3.0)) in study.frontier()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_of_a_noisy_search_is_on_its_frontier(seed: int) -> None:
+    def objective(trial: tw.Run) -> dict[str, float]:
+        rng = np.random.default_rng(trial.seed)
+        value = -((trial.params["x"] - 0.3) ** 2) + 0.3 * rng.normal()
+        return {"value": value, "cost": (1.0 + trial.params["x"]) * rng.uniform(0.9, 1.1)}
+
+    study = tw.create_study({"x": (0.0, 1.0)}, goal=tw.Tradeoff(0.1, reference=1.0), seed=seed)
+    study.optimize(objective, 24, show_progress=False)
+    assert any(t.repeats(other) for t in study.trials for other in study.trials[: t.number])
+    frontier = study.frontier()
+    assert study.best in frontier
+    assert study.best_for(tw.Tradeoff(1.0, reference=1.0)) in frontier
 
 
 def test_where_all_stages_may_win_all_are_on_the_frontier() -> None:

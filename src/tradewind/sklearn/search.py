@@ -343,7 +343,7 @@ class TradeoffSearchCV(
             rows, self.n_splits_, error_score=error_score, train_scores=self.return_train_score
         )
         any_finished = any(trial.finished for trial in trials)
-        efficient = self.study_.frontier() if any_finished else []
+        efficient = self.study_.frontier(believed=False) if any_finished else []
         self.frontier_ = [self._candidate(trial) for trial in efficient]
 
     def _candidate(self, trial: Trial) -> Candidate:

@@ -14,17 +14,30 @@ from tradewind.goals import Goal, Quality
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import configuration_keys
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
+from tradewind.types import Array, Mask
 
 
 def winner(history: History, believed: History, goal: Goal, strategy: Strategy) -> int:
     """The index of the best trial under a settled goal, among those that may win. Of repeats, it is
-    the one whose result in the `history` is closest to their mean: the first was chosen by luck."""
-    best, keys = best_first(believed, goal, strategy)[0], configuration_keys(believed)
-    allowed = np.flatnonzero(may_win(strategy, believed)).tolist()
-    repeats = [i for i in allowed if keys[i] == keys[best]]
-    results = history.quality[repeats]
-    middle = float((results / len(repeats)).sum())
-    return repeats[int(np.argmin(np.abs(results - middle)))]
+    the typical one."""
+    best = best_first(believed, goal, strategy)[0]
+    return typical([best], history, may_win(strategy, believed))[0]
+
+
+def typical(chosen: list[int], history: History, allowed: Mask) -> list[int]:
+    """Each of these trials, or the one among its `allowed` (n,) repeats whose result is closest to
+    their mean: the first was chosen by luck."""
+    members: dict[Hashable, list[int]] = {}
+    keys = configuration_keys(history)
+    for i in np.flatnonzero(allowed).tolist():
+        members.setdefault(keys[i], []).append(i)
+    return [_middle(members[keys[i]], history.quality) for i in chosen]
+
+
+def _middle(repeats: list[int], quality: Array) -> int:
+    results = quality[repeats]
+    mean = float((results / len(repeats)).sum())
+    return repeats[int(np.argmin(np.abs(results - mean)))]
 
 
 def best_first(believed: History, goal: Goal, strategy: Strategy) -> list[int]:

@@ -38,7 +38,7 @@ from tradewind.study.insights import (
 )
 from tradewind.study.leaderboard import Leaderboard, leaderboard
 from tradewind.study.predictions import Predicted, Wanted, predict
-from tradewind.study.ranking import best_first, most_accurate, winner
+from tradewind.study.ranking import best_first, most_accurate, typical, winner
 from tradewind.study.tables import Table, columns, data_frame, write_study
 from tradewind.study.words import Scale
 from tradewind.types import Array, FinishedTrial, Prediction, State, Trial, Value
@@ -195,9 +195,17 @@ class StudyResults:
         return recorded(self._session.read_state())
 
     def frontier(
-        self, *, tolerance: float | str | None = None, by: str | None = None
+        self,
+        *,
+        tolerance: float | str | None = None,
+        by: str | None = None,
+        believed: bool = True,
     ) -> list[FinishedTrial]:
         """The efficient trials, cheapest first: no other trial is both better and cheaper.
+
+        If results are known to be noisy, trials are compared by what is believed of them, as
+        `best_for` does, and repeats of a configuration count as one. With `believed=False`, results
+        count as they are.
 
         With a `tolerance`, a trial is left out if it is better than a cheaper one by no more than
         that, or cheaper than a better one by no more than the clock can tell. It is an amount of
@@ -207,11 +215,12 @@ class StudyResults:
         trials, history = self._finished(by)
         if by is not None:
             _check_costs(Frontier(by=by), history)
-        better, cheaper = self._negligible(history, tolerance)
+        known = self._as_believed(history) if believed else history
+        better, cheaper = self._negligible(known, tolerance)
         counts = may_win(self.strategy, history) & ~history.raced  # raced: the cost is a guess
-        cost: Array = np.where(counts, history.cost, np.nan)
-        chosen = efficient(history.quality, cost, better=better, cheaper=cheaper)
-        return [trials[i] for i in chosen]
+        cost: Array = np.where(counts, known.cost, np.nan)
+        chosen = efficient(known.quality, cost, better=better, cheaper=cheaper).tolist()
+        return [trials[i] for i in (typical(chosen, history, counts) if believed else chosen)]
 
     def _negligible(
         self, history: History, tolerance: float | str | None

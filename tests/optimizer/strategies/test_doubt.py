@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import tradewind as tw
 from tests.studies import create
 from tradewind.optimizer.repeats import Noise, noise_of
+from tradewind.optimizer.strategies.doubt import Doubt
 from tradewind.recipes import auto
 from tradewind.strategies import Bayes, GaussianProcess
 from tradewind.types import Origin
@@ -154,12 +156,90 @@ def test_a_search_without_a_noisy_model_repeats_nothing() -> None:
 
 
 def test_the_model_for_noise_must_be_a_surrogate() -> None:
-    with pytest.raises(TypeError, match="noisy"):
-        Bayes(noisy="GaussianProcess")  # type: ignore[arg-type]
+    for part in ("noisy", "rough"):
+        with pytest.raises(TypeError, match=part):
+            Bayes(**{part: "GaussianProcess"})  # type: ignore[arg-type]
 
 
 def test_the_model_for_noise_is_stored_with_a_study(tmp_path: Any) -> None:
     noisy = GaussianProcess(matter=3, noise_mean=-4.0)
-    strategy = Bayes(noisy=noisy)
+    strategy = Bayes(noisy=noisy, rough=GaussianProcess(length_mean=-1.0))
     tw.create_study(SQUARE, strategy=strategy, storage=tmp_path / "a.db", name="a")
     assert tw.load_study(tmp_path / "a.db", "a").strategy == strategy
+
+
+# ---- smooth or rough ----
+
+
+def history_of(
+    quality: Any, X: Any, *, handover: Any = None, noise: Any = 0.1, raced: Any = False
+) -> Any:
+    """A history of noisy results in the unit square."""
+    study = create(SQUARE, strategy=auto())
+    for row, value in zip(X, quality, strict=True):
+        study.add({"x": float(row[0]), "y": float(row[1])}, float(value))
+    n = len(quality)
+    return replace(
+        study._session.snapshot()[1],
+        noise=np.broadcast_to(np.asarray(noise, dtype=float), n).copy(),
+        raced=np.broadcast_to(np.asarray(raced, dtype=bool), n).copy(),
+        handover=handover or {},
+    )
+
+
+def fit(history: Any, doubt: Doubt | None = None) -> Any:
+    strategy = auto()
+    doubt = doubt or Doubt(strategy.surrogate, strategy.noisy, strategy.rough)
+    transform = strategy.output.transform(history.quality, matters_above=np.inf)
+    columns, rng = SQUARE.columns, np.random.default_rng(0)
+    return doubt.fit(history, transform, noise=Noise.PRESENT, columns=columns, rng=rng)
+
+
+def results(n: int, waves: float) -> tuple[Any, Any]:
+    """Noisy results along a trend, or along this many waves."""
+    rng = np.random.default_rng(0)
+    X = rng.random((n, 2))
+    quality = X[:, 0] if waves == 0.0 else np.sin(2 * np.pi * waves * X[:, 0])
+    return quality + 0.05 * rng.standard_normal(n), X
+
+
+@pytest.mark.parametrize(("waves", "chosen"), [(0.0, "noisy"), (3.0, "rough")])
+def test_results_decide_whether_they_are_smooth_or_rough(waves: float, chosen: str) -> None:
+    found = fit(history_of(*results(40, waves)))
+    assert found.handover["chosen"] == chosen
+    assert found.noise is Noise.PRESENT
+    assert dict(found.model.handover) == found.handover[chosen]
+
+
+def test_between_two_comparisons_the_choice_stays() -> None:
+    rough = history_of(*results(41, 3.0), handover={"chosen": "noisy"})
+    assert fit(rough).handover["chosen"] == "noisy"
+    smooth = history_of(*results(41, 0.0), handover={"chosen": "rough"})
+    assert fit(smooth).handover["chosen"] == "rough"
+
+
+def test_without_a_rough_surrogate_all_noisy_results_are_smooth() -> None:
+    parts = auto()
+    found = fit(history_of(*results(40, 3.0)), Doubt(parts.surrogate, parts.noisy))
+    assert set(found.handover) == {"noisy"}
+
+
+def test_how_noisy_a_whole_trial_is_is_learned_and_a_raced_one_is_as_noisy_as_its_folds() -> None:
+    quality, X = results(30, 0.0)
+    first = np.arange(30) == 0
+    plain = fit(history_of(quality, X, noise=1e-9)).model.predict(X).mean
+    told = fit(history_of(quality, X, noise=np.where(first, 100.0, 1e-9)))
+    raced = fit(history_of(quality, X, noise=np.where(first, 100.0, 1e-9), raced=first))
+    assert told.model.predict(X).mean.tolist() == plain.tolist()
+    assert raced.model.predict(X).mean.tolist() != plain.tolist()
+
+
+def test_a_study_of_rough_noisy_results_replays_past_the_last_comparison() -> None:
+    def objective(trial: tw.Run) -> float:
+        error = 0.2 * float(np.random.default_rng(trial.seed).normal())
+        return float(np.sin(20 * trial.params["x"])) + error
+
+    study = create(SQUARE, strategy=auto(), seed=1)
+    study.optimize(objective, 46, show_progress=False)
+    assert noise_in(study) is Noise.PRESENT
+    assert tw.replay(study).identical

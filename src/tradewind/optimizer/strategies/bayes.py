@@ -20,7 +20,7 @@ from tradewind.optimizer.maximizers.maximizer import Maximizer
 from tradewind.optimizer.repeats import Noise, noise_of, with_repeats
 from tradewind.optimizer.strategies.costs import fit_price
 from tradewind.optimizer.strategies.design import Design, fresh_point
-from tradewind.optimizer.strategies.doubt import QualityModel, fit_in_doubt, repeat_of
+from tradewind.optimizer.strategies.doubt import Doubt, QualityModel, repeat_of
 from tradewind.optimizer.strategies.observed import observed_best
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.optimizer.strategies.target import Target, target_of
@@ -43,6 +43,9 @@ class Bayes(Strategy):
     - `noisy` is the surrogate for noisy results. With it, the search finds out whether results are
       noisy: if they look like it, the best trial is repeated once (doubt.py). With None,
       `surrogate` is for all results.
+    - `rough` is the surrogate for noisy results that change within short distances. It takes the
+      place of `noisy` if results are clearly more probable under it. With None, `noisy` is for all
+      noisy results.
     - `cost_surrogate` models the cost; None for the same kind as `surrogate`.
     - `rule` combines quality and cost under a `Tradeoff`.
     - `output` is how quality is transformed before it is modelled.
@@ -57,6 +60,7 @@ class Bayes(Strategy):
     design: Design = field(default_factory=lambda: Design(4))
     surrogate: Surrogate = field(default_factory=GaussianProcess)
     noisy: Surrogate | None = None
+    rough: Surrogate | None = None
     cost_surrogate: Surrogate | None = None
     acquisition: Acquisition = field(default_factory=EI)
     rule: TradeoffRule = field(default_factory=Improvement)
@@ -73,6 +77,7 @@ class Bayes(Strategy):
         cost_surrogate = self.cost_surrogate or self.surrogate
         has_methods("cost_surrogate", cost_surrogate, ["fit"], "GaussianProcess()")
         has_methods("noisy", self.noisy or self.surrogate, ["fit"], "GaussianProcess()")
+        has_methods("rough", self.rough or self.surrogate, ["fit"], "GaussianProcess()")
         has_methods("acquisition", self.acquisition, ["partials"], "EI()")
         has_methods("rule", self.rule, ["partials", "accepts"], "Improvement()")
         has_methods("maximizer", self.maximizer, ["maximize"], "LocalSearch()")
@@ -230,15 +235,8 @@ class Bayes(Strategy):
         noise: Noise,
         rng: np.random.Generator,
     ) -> QualityModel:
-        return fit_in_doubt(
-            self.surrogate,
-            self.noisy,
-            history,
-            transform,
-            noise=noise,
-            columns=space.columns,
-            rng=rng,
-        )
+        doubt = Doubt(self.surrogate, self.noisy, self.rough)
+        return doubt.fit(history, transform, noise=noise, columns=space.columns, rng=rng)
 
 
 def _starts(goal: Goal, aim: Aim, history: History) -> Indices:
