@@ -3,9 +3,9 @@
     python benchmarks/noisy_tasks.py run --out runs.jsonl [--seeds 10] [--searches "auto;tpe"]
     python benchmarks/noisy_tasks.py report runs.jsonl
 
-Tradewind's `auto`, Optuna's TPE and Gaussian process, and random search tune LightGBM on two sets
-that come with scikit-learn: breast cancer (log loss) and diabetes (squared error over variance). A
-search sees half of the rows, split anew for each seed. Each of its trials is the mean over five
+Tradewind's `auto`, Optuna's TPE and Gaussian process, and random search tune LightGBM on five sets
+that come with scikit-learn: breast cancer and wine (log loss), diabetes and two of Friedman's
+functions (squared error over variance). A search sees half of the rows, split anew for each seed. Each of its trials is the mean over five
 folds, whose split depends on the trial, as does the seed of the trees. What a search recommends
 after so many trials, or after so many seconds (of training and proposing), is fitted to its half of
 the rows five times and judged by the other half, which no search has seen.
@@ -29,14 +29,26 @@ from typing import Any, Protocol
 
 import numpy as np
 from lightgbm import LGBMClassifier, LGBMRegressor
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_wine,
+    make_friedman1,
+    make_friedman3,
+)
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
 
 import tradewind as tw
 
 TRIALS, FOLDS, REFITS = 60, 5, 5
-TASKS = ("cancer", "diabetes")
+SETS: dict[str, Callable[[int], Any]] = {
+    "cancer": lambda seed: load_breast_cancer(return_X_y=True),
+    "diabetes": lambda seed: load_diabetes(return_X_y=True),
+    "wine": lambda seed: load_wine(return_X_y=True),
+    "friedman1": lambda seed: make_friedman1(400, noise=1.0, random_state=seed),
+    "friedman3": lambda seed: make_friedman3(400, noise=0.3, random_state=seed),
+}
 SPACE = tw.Space(
     {
         "n_estimators": tw.Int(10, 300, log=True),
@@ -61,9 +73,8 @@ class Task:
     """One half of a data set to search on, and the other half to judge by."""
 
     def __init__(self, name: str, seed: int) -> None:
-        load = load_breast_cancer if name == "cancer" else load_diabetes
-        self.X, self.y = load(return_X_y=True)
-        self.classes = name == "cancer"
+        self.X, self.y = SETS[name](seed)
+        self.classes = name in ("cancer", "wine")
         order = np.random.default_rng(seed).permutation(len(self.y))
         self.seen, self.unseen = np.array_split(order, 2)
 
@@ -72,7 +83,8 @@ class Task:
         model = kind(**params, random_state=seed, n_jobs=1, verbosity=-1)
         model.fit(self.X[train], self.y[train])
         if self.classes:
-            return float(log_loss(self.y[test], model.predict_proba(self.X[test]), labels=[0, 1]))
+            shares = model.predict_proba(self.X[test])
+            return float(log_loss(self.y[test], shares, labels=np.unique(self.y)))
         error = np.square(self.y[test] - model.predict(self.X[test])).mean()
         return float(error / self.y.var())
 
@@ -176,7 +188,7 @@ def run(args: argparse.Namespace) -> None:
         rows = map(json.loads, args.out.read_text().splitlines())
         done = {(row["task"], row["search"], row["seed"]) for row in rows}
     for seed in range(args.first, args.first + args.seeds):
-        for name in TASKS:
+        for name in args.tasks.split(","):
             for search in args.searches.split(";"):
                 if (name, search, seed) in done:
                     continue
@@ -215,7 +227,7 @@ def one(name: str, search: str, seed: int) -> list[Row]:
 
 def report(args: argparse.Namespace) -> None:
     rows = [json.loads(line) for line in args.file.read_text().splitlines()]
-    for task in TASKS:
+    for task in dict.fromkeys(row["task"] for row in rows):
         runs = {(r["search"], r["seed"]): r["after"] for r in rows if r["task"] == task}
         searches = list(dict.fromkeys(search for search, _ in runs))
         seeds = sorted({seed for _, seed in runs if all((s, seed) in runs for s in searches)})
@@ -252,6 +264,7 @@ def main() -> None:
     search.add_argument("--out", type=Path, required=True)
     search.add_argument("--seeds", type=int, default=10)
     search.add_argument("--first", type=int, default=0)
+    search.add_argument("--tasks", default=",".join(SETS))
     search.add_argument("--searches", default=";".join(SEARCHES), help="separated by semicolons")
     search.set_defaults(run=run)
     table = commands.add_parser("report", help="print the tables")

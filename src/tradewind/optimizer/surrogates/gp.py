@@ -51,7 +51,7 @@ class GaussianProcess:
 
     length_mean: float = 0.0
     length_std: float = 0.5
-    length_draw: float = 0.5
+    length_draw: float = 0.7
     matter: int | None = None
     noise_mean: float = -9.0  # of the log variance of ε, y standardized
     noise_std: float = 2.0
