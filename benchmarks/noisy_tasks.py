@@ -5,10 +5,11 @@
 
 Tradewind's `auto`, Optuna's TPE and Gaussian process, and random search tune LightGBM on five sets
 that come with scikit-learn: breast cancer and wine (log loss), diabetes and two of Friedman's
-functions (squared error over variance). A search sees half of the rows, split anew for each seed. Each of its trials is the mean over five
-folds, whose split depends on the trial, as does the seed of the trees. What a search recommends
-after so many trials, or after so many seconds (of training and proposing), is fitted to its half of
-the rows five times and judged by the other half, which no search has seen.
+functions (squared error over variance). A search sees half of the rows, split anew for each seed.
+Each of its trials is the mean over five folds, whose split depends on the trial, as does the seed
+of the trees. What a search recommends after so many trials, or after so many seconds (of training
+and proposing), is fitted to its half of the rows five times and judged by the other half, which no
+search has seen.
 
 The environment needs Tradewind, LightGBM, Optuna and PyTorch.
 """

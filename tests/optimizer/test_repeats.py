@@ -35,6 +35,11 @@ def test_a_gap_counts_by_the_spread_of_all_results(unit: float, gap: float, nois
     assert noise_of(history) is noise
 
 
+def test_one_diverged_trial_does_not_hide_the_noise() -> None:
+    usual = [(0.1, 0.5), (0.1, 0.6), *((0.2 + 0.01 * i, 0.1 * i) for i in range(8))]
+    assert noise_of(seen(*usual, (0.9, -1e6))) is Noise.PRESENT
+
+
 def test_the_same_configuration_at_another_training_size_is_no_repeat() -> None:
     history = seen((0.1, 1.0), (0.1, 2.0))
     other = replace(history.sizes, finished=np.array([0.5, 1.0]))

@@ -45,6 +45,15 @@ def test_repeats_that_agree_have_no_error() -> None:
     assert entry.value.error == 0.0
 
 
+def test_a_raced_run_does_not_count_where_there_are_whole_ones() -> None:
+    study = create(LINE)
+    study.add({"x": 0.5}, folds=[1.0, 1.1, 1.05], cost=1.0)
+    study.add({"x": 0.5}, folds=[5.0, 5.1], raced=True, share=0.5, cost=1.0)
+    study.add({"x": 0.9}, folds=[0.5, 0.6, 0.55], cost=1.0)
+    entry = next(e for e in study.leaderboard() if len(e.runs) == 2)
+    assert entry.value.mean == pytest.approx(1.05)
+
+
 def test_the_order_is_that_of_best() -> None:
     study = told((0.1, 1.0), (0.5, 3.0), (0.5, 0.5), (0.9, 2.0), direction="minimize")
     board = study.leaderboard()

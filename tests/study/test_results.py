@@ -143,6 +143,13 @@ def test_the_frontier_shows_repeats_of_a_configuration_once() -> None:
         assert study.best_for(tw.Tradeoff(alpha, reference=3.0)) in study.frontier()
 
 
+def test_every_trial_of_the_frontier_has_a_cost_although_a_repeat_has_none() -> None:
+    study = quick()
+    for x, value, cost in [(0.5, 1.0, 1.0), (0.5, 1.2, None), (0.5, 1.4, 1.0), (0.9, 3.0, 5.0)]:
+        study.add({"x": x, "k": 1}, value, cost=cost)
+    assert numbers(study.frontier()) == [0, 3]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_best_of_a_noisy_search_is_on_its_frontier(seed: int) -> None:
     def objective(trial: tw.Run) -> dict[str, float]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tradewind.optimizer.belief import Belief
 from tradewind.optimizer.history import History
-from tradewind.optimizer.repeats import repeats, with_repeats
+from tradewind.optimizer.repeats import repeats, whole_runs, with_repeats
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.types import Array
@@ -40,7 +40,7 @@ def believed(space: Space, history: History) -> History:
     quality, cost, noise = history.quality.copy(), history.cost.copy(), history.noise.copy()
     runs = np.ones(len(quality))
     for rows in groups:
-        whole = rows[~history.raced[rows]] if not history.raced[rows].all() else rows
+        whole = whole_runs(history, rows)
         quality[rows] = _mean(history.quality[whole])
         cost[rows] = _mean(history.cost[whole])
         noise[rows] = _mean(history.noise[whole]) / len(whole)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tradewind.data.noise import repeat_noise
 from tradewind.optimizer.history import History
-from tradewind.optimizer.transforms import Standardize
+from tradewind.optimizer.transforms import Clip, Standardize
 from tradewind.types import Array, Indices
 
 _NEGLIGIBLE = 1e-3  # of the spread of all results
@@ -36,7 +36,8 @@ def noise_of(history: History) -> Noise:
     groups = repeats(history)
     if len(groups) == len(history.X):
         return Noise.UNKNOWN
-    quality = Standardize.of(history.quality).forward(history.quality)
+    quality = Clip.of(history.quality).forward(history.quality)  # a diverged trial is no spread
+    quality = Standardize.of(quality).forward(quality)
     noisy = repeat_noise(quality, groups) > np.square(_NEGLIGIBLE)
     return Noise.PRESENT if noisy else Noise.ABSENT
 
@@ -58,6 +59,12 @@ def repeats(history: History) -> list[Indices]:
     for i, key in enumerate(configuration_keys(history)):
         members.setdefault(key, []).append(i)
     return [np.array(rows) for rows in members.values()]
+
+
+def whole_runs(history: History, rows: Indices) -> Indices:
+    """Those of the rows that were not raced, or all if all were."""
+    whole = rows[~history.raced[rows]]
+    return whole if len(whole) else rows
 
 
 def with_repeats(history: History) -> History:

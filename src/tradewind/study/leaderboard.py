@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tradewind.data.estimates import Estimate
 from tradewind.optimizer.history import History
-from tradewind.optimizer.repeats import configuration_keys, repeats
+from tradewind.optimizer.repeats import configuration_keys, repeats, whole_runs
 from tradewind.study.words import cost_amount, percent, plus_minus, table_lines, unit_of_cost
 from tradewind.types import FinishedTrial
 
@@ -17,8 +17,9 @@ from tradewind.types import FinishedTrial
 class Entry:
     """One configuration.
 
-    - `trial`: its first trial. `runs`: all its finished trials.
-    - `value`: the mean over the runs, and its standard error if the noise of results is known.
+    - `trial`: its first trial that may win. `runs`: all its finished trials.
+    - `value`: the mean over the runs, and its standard error if the noise of results is known. If
+      some runs were raced, it is the mean over the others, and so is the cost.
     - `believed`: the value that it is believed to have. If results are noisy, this is closer to
       that of similar configurations than `value` is.
     - `cost`: the mean cost of one training; None if unknown."""
@@ -84,11 +85,12 @@ def leaderboard(
     for i in order:
         rows, cost = members[keys[i]], float(believed.cost[i])
         runs = tuple(trials[row] for row in rows)
-        mean = float(history.sign * (history.quality[rows] / len(rows)).sum())
+        whole = whole_runs(history, rows)
+        mean = float(history.sign * (history.quality[whole] / len(whole)).sum())
         if noise is not None:
-            value = Estimate(mean, noise / math.sqrt(len(rows)), len(trials) - 1.0)
+            value = Estimate(mean, noise / math.sqrt(len(whole)), len(trials) - 1.0)
         else:
-            known = believed.noise[i] > 0.0 or len(rows) > 1
+            known = believed.noise[i] > 0.0 or len(whole) > 1
             value = Estimate(mean, math.sqrt(believed.noise[i]) if known else None)
         quality = float(history.sign * believed.quality[i])
         entries.append(Entry(trials[i], runs, value, quality, cost if cost == cost else None))

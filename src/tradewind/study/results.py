@@ -203,9 +203,10 @@ class StudyResults:
     ) -> list[FinishedTrial]:
         """The efficient trials, cheapest first: no other trial is both better and cheaper.
 
-        If results are known to be noisy, trials are compared by what is believed of them, as
-        `best_for` does, and repeats of a configuration count as one. With `believed=False`, results
-        count as they are.
+        If results are known to be noisy, trials are compared and ordered by what is believed of
+        them, as `best_for` does. Repeats of a configuration count as one, with their mean cost; the
+        one that is closest to their mean is listed. With `believed=False`, results count as they
+        are.
 
         With a `tolerance`, a trial is left out if it is better than a cheaper one by no more than
         that, or cheaper than a better one by no more than the clock can tell. It is an amount of
@@ -216,24 +217,26 @@ class StudyResults:
         if by is not None:
             _check_costs(Frontier(by=by), history)
         known = self._as_believed(history) if believed else history
-        better, cheaper = self._negligible(known, tolerance)
+        better, cheaper = self._negligible(history, known, tolerance)
         counts = may_win(self.strategy, history) & ~history.raced  # raced: the cost is a guess
         cost: Array = np.where(counts, known.cost, np.nan)
         chosen = efficient(known.quality, cost, better=better, cheaper=cheaper).tolist()
-        return [trials[i] for i in (typical(chosen, history, counts) if believed else chosen)]
+        if believed:
+            chosen = typical(chosen, history, counts & np.isfinite(history.cost))
+        return [trials[i] for i in chosen]
 
     def _negligible(
-        self, history: History, tolerance: float | str | None
+        self, history: History, known: History, tolerance: float | str | None
     ) -> tuple[Array | float, float]:
         """The difference in quality (for each trial), and the share of a cost, that count as
-        nothing."""
+        nothing. Quality is that of `known`, and the noise of costs that of the history."""
         if tolerance is None:
             return 0.0, 0.0
         goal = CheapestWithin(tolerance)
         _check_costs(goal, history)
-        better: Array | float = np.sqrt(history.noise)
+        better: Array | float = np.sqrt(known.noise)
         if not goal.needs_noise:
-            better = float(history.quality.max()) - goal.threshold(history.quality)
+            better = float(known.quality.max()) - goal.threshold(known.quality)
         rng = proposal_rng(history.seed, history.number)
         with single_threaded():
             noise = Belief.of(self.space, history, rng=rng).cost_noise

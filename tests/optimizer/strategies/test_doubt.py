@@ -13,7 +13,7 @@ from tests.studies import create
 from tradewind.optimizer.repeats import Noise, noise_of
 from tradewind.optimizer.strategies.doubt import Doubt
 from tradewind.recipes import auto
-from tradewind.strategies import Bayes, GaussianProcess
+from tradewind.strategies import Bayes, GaussianProcess, RandomForest
 from tradewind.types import Origin
 
 SQUARE = tw.Space({"x": tw.Float(0, 1), "y": tw.Float(0, 1)})
@@ -192,7 +192,14 @@ def fit(history: Any, doubt: Doubt | None = None) -> Any:
     doubt = doubt or Doubt(strategy.surrogate, strategy.noisy, strategy.rough)
     transform = strategy.output.transform(history.quality, matters_above=np.inf)
     columns, rng = SQUARE.columns, np.random.default_rng(0)
-    return doubt.fit(history, transform, noise=Noise.PRESENT, columns=columns, rng=rng)
+    return doubt.fit(
+        history,
+        transform,
+        noise=Noise.PRESENT,
+        finished=len(history.X),
+        columns=columns,
+        rng=rng,
+    )
 
 
 def results(n: int, waves: float) -> tuple[Any, Any]:
@@ -224,14 +231,49 @@ def test_without_a_rough_surrogate_all_noisy_results_are_smooth() -> None:
     assert set(found.handover) == {"noisy"}
 
 
+def test_surrogates_that_do_not_say_how_probable_results_are_are_not_compared() -> None:
+    parts, history = auto(), history_of(*results(40, 3.0))
+    assert fit(history, Doubt(parts.surrogate, RandomForest(), parts.rough)).handover["chosen"] == (
+        "noisy"
+    )
+
+
+def test_with_many_parameters_the_choice_does_not_depend_on_the_draws() -> None:
+    space = tw.Space({f"x{i}": tw.Float(0, 1) for i in range(24)})
+    parts, rng = auto(), np.random.default_rng(0)
+    study = create(space, strategy=parts)
+    for row in rng.random((30, 24)):
+        study.add(dict(zip(space, row.tolist(), strict=True)), float(row[0] + 0.3 * rng.normal()))
+    doubt = Doubt(parts.surrogate, parts.noisy, parts.rough)
+    history = study._session.snapshot()[1]
+    transform = parts.output.transform(history.quality, matters_above=np.inf)
+
+    def again(history: Any, seed: int) -> Any:
+        return doubt.fit(
+            history,
+            transform,
+            noise=Noise.PRESENT,
+            finished=30,
+            columns=space.columns,
+            rng=np.random.default_rng(seed),
+        )
+
+    history = replace(history, handover=again(history, 0).handover)
+    found = [again(history, seed) for seed in range(6)]
+    assert len({f.handover["chosen"] for f in found}) == 1
+    assert len({tuple(f.model.theta) for f in found}) == 6  # and yet each is another guess
+
+
 def test_how_noisy_a_whole_trial_is_is_learned_and_a_raced_one_is_as_noisy_as_its_folds() -> None:
     quality, X = results(30, 0.0)
     first = np.arange(30) == 0
     plain = fit(history_of(quality, X, noise=1e-9)).model.predict(X).mean
-    told = fit(history_of(quality, X, noise=np.where(first, 100.0, 1e-9)))
-    raced = fit(history_of(quality, X, noise=np.where(first, 100.0, 1e-9), raced=first))
+    told = fit(history_of(quality, X, noise=np.where(first, 5e-9, 1e-9)))
     assert told.model.predict(X).mean.tolist() == plain.tolist()
-    assert raced.model.predict(X).mean.tolist() != plain.tolist()
+    wild = fit(history_of(quality, X, noise=np.where(first, 100.0, 1e-9)))
+    raced = fit(history_of(quality, X, noise=np.where(first, 4.0, 1.0), raced=first))
+    for found in (wild, raced):
+        assert found.model.predict(X).mean.tolist() != plain.tolist()
 
 
 def test_a_study_of_rough_noisy_results_replays_past_the_last_comparison() -> None:

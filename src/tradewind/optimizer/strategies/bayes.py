@@ -143,8 +143,7 @@ class Bayes(Strategy):
         fitted = history.take(spread(_best_first(goal, history), self.max_points))
         fitted = replace(fitted, failed=history.failed[-max(self.max_points // 4, 1) :])
         transform = self.output.transform(fitted.quality, matters_above=matters)
-        noise = noise_of(history)
-        found = self._fit_quality(space, fitted, transform, noise=noise, rng=rng)
+        found = self._fit_quality(space, fitted, transform, history=history, rng=rng)
         units, handover, price = found.units, found.handover, None
         quality = found.model.condition(history.pending)
         asked = self.cost_power > 0 or history.max_cost is not None
@@ -220,7 +219,7 @@ class Bayes(Strategy):
         fitted = history.take(spread(_best_first(goal, history), self.max_points))
         transform = self.output.transform(fitted.quality, matters_above=np.inf)
         rng = proposal_rng(history.seed, history.number)
-        found = self._fit_quality(space, fitted, transform, noise=noise, rng=rng)
+        found = self._fit_quality(space, fitted, transform, history=history, rng=rng)
         if found.noise is Noise.UNKNOWN:
             return observed_best(goal, history)
         expected = transform.natural(found.units.natural(found.model.predict(history.X))).mean
@@ -229,14 +228,20 @@ class Bayes(Strategy):
     def _fit_quality(
         self,
         space: Space,
-        history: History,
+        fitted: History,
         transform: Clip | LogError,
         *,
-        noise: Noise,
+        history: History,
         rng: np.random.Generator,
     ) -> QualityModel:
-        doubt = Doubt(self.surrogate, self.noisy, self.rough)
-        return doubt.fit(history, transform, noise=noise, columns=space.columns, rng=rng)
+        return Doubt(self.surrogate, self.noisy, self.rough).fit(
+            fitted,
+            transform,
+            noise=noise_of(history),
+            finished=len(history.X),
+            columns=space.columns,
+            rng=rng,
+        )
 
 
 def _starts(goal: Goal, aim: Aim, history: History) -> Indices:

@@ -4,12 +4,12 @@ quality and compares.
 A model for exact results follows every result, and explains noise by structure that is not there.
 A model for noisy results smooths, and blurs the best of exact ones. So each has its place, and
 which one is right is a question for the data: folds and repeats answer it (repeats.py). Before
-there are any, the model under which the results are more probable is used. If that is the one for
-noisy results, the suspicion is worth one trial: the best one, again.
+there are any, the model for exact results is used unless the results are clearly more probable
+under the other one. Then the suspicion is worth one trial: the best one, again.
 
 Among noisy results, a model that expects long trends finds an optimum at the edge of the space
 soon, and it looks there in vain if the optimum is inside. So it gives way to one that expects short
-trends as soon as the results are clearly more probable under that one.
+trends while the results are clearly more probable under that one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tradewind.optimizer.history import History
 from tradewind.optimizer.log_error import LogError
 from tradewind.optimizer.repeats import Noise, row_keys
 from tradewind.optimizer.strategies.worth import fit_quality
-from tradewind.optimizer.surrogates.gp import GPPredictor
+from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor
 from tradewind.optimizer.surrogates.surrogate import Predictor, Surrogate
 from tradewind.optimizer.transforms import Clip, Standardize
 from tradewind.types import Array, Columns, Indices
@@ -31,6 +31,7 @@ from tradewind.types import Array, Columns, Indices
 _FEWEST = 8  # trials that can tell noise from structure
 _EARLY = 40  # up to so many trials, every proposal compares the models
 _EVERY = 5  # after that one in so many: a second fit takes time
+_UNUSUAL = 9.0  # times the usual variance: luck alone does not make five folds scatter so much
 _CLEAR = 3.0  # how much larger the log density under the other model must be
 
 
@@ -61,38 +62,30 @@ class Doubt:
         transform: Clip | LogError,
         *,
         noise: Noise,
+        finished: int,
         columns: Columns,
         rng: np.random.Generator,
     ) -> QualityModel:
-        """The model that suits the results."""
-        fits = _Fits(history, transform, columns, rng)
-        if self.noisy is not None and noise is Noise.PRESENT:
-            return self._smooth_or_rough(fits, self.noisy)
-        model = fits.one(self.exact, "quality")
-        if self.noisy is None or noise is Noise.ABSENT or not _is_time(len(history.X)):
-            return fits.answer(model, noise)
-        other = fits.one(self.noisy, "noisy")
-        if _clearly(other, model):
-            return fits.answer(other, Noise.PRESENT, suspected=True)
-        return fits.answer(model, noise)
+        """The model that suits the results. `history` has those that are fitted, a part of all
+        `finished` trials if these are many.
 
-    def _smooth_or_rough(self, fits: _Fits, noisy: Surrogate) -> QualityModel:
-        """The model of noisy results. Its noise is learned: few folds say little about the noise of
-        their own trial, and a model that believed them would follow trials that look precise by
-        luck. Only a raced trial, which has fewer folds than others, is as noisy as they say."""
-        history = fits.history
-        fits.history = replace(history, noise=np.where(history.raced, history.noise, 0.0))
-        if self.rough is None:
-            return fits.answer(fits.one(noisy, "noisy"), Noise.PRESENT)
-        chosen = history.handover.get("chosen", "noisy")
-        if _is_time(len(history.X)):
-            models = {"noisy": fits.one(noisy, "noisy"), "rough": fits.one(self.rough, "rough")}
-            chosen = "rough" if _clearly(models["rough"], models["noisy"]) else "noisy"
-            model = models[chosen]
-        else:
-            model = fits.one(self.rough if chosen == "rough" else noisy, chosen)
-        fits.handover["chosen"] = chosen
-        return fits.answer(model, Noise.PRESENT)
+        The noise of noisy results is learned: few folds say little about the noise of their own
+        trial, and a model that believed them would follow trials that look precise by luck. Only
+        trials that were raced, and so have fewer folds, or whose folds scatter much more than
+        usual are taken to be as noisy as their folds say."""
+        compare = _is_time(finished)
+        if self.noisy is not None and noise is Noise.PRESENT:
+            unusual = history.raced | (history.noise > _UNUSUAL * np.median(history.noise))
+            history = replace(history, noise=np.where(unusual, history.noise, 0.0))
+            fits = _Fits(history, transform, columns, rng)
+            _, model = fits.choose("noisy", self.noisy, "rough", self.rough, compare=compare)
+            return fits.answer(model, noise)
+        other = None if noise is Noise.ABSENT else self.noisy
+        fits = _Fits(history, transform, columns, rng)
+        chosen, model = fits.choose("quality", self.exact, "noisy", other, compare=compare)
+        if chosen == "noisy":
+            return fits.answer(model, Noise.PRESENT, suspected=True)
+        return fits.answer(model, noise)
 
 
 class _Fits:
@@ -109,7 +102,35 @@ class _Fits:
         kept = ("noisy", "rough")  # the next comparison starts from them
         self.handover = {name: it for name, it in history.handover.items() if name in kept}
 
-    def one(self, surrogate: Surrogate, name: str) -> Predictor:
+    def choose(
+        self, name: str, usual: Surrogate, rival: str, other: Surrogate | None, *, compare: bool
+    ) -> tuple[str, Predictor]:
+        """The usual model, or the other one if results are clearly more probable under it. Between
+        comparisons the last choice stays."""
+        if other is None:
+            return name, self._fit(usual, name)
+        chosen = rival if self.history.handover.get("chosen") == rival else name
+        models = {}
+        if compare:
+            models = {
+                name: self._fit(self._steady(usual), name),
+                rival: self._fit(self._steady(other), rival),
+            }
+            chosen = rival if _clearly(models[rival], models[name]) else name
+        self.handover["chosen"] = chosen
+        surrogate = other if chosen == rival else usual
+        if models and self._steady(surrogate) is surrogate:
+            return chosen, models[chosen]
+        return chosen, self._fit(surrogate, chosen)
+
+    def _steady(self, surrogate: Surrogate) -> Surrogate:
+        """The surrogate without draws: how probable results are must not depend on luck."""
+        many = len(self.columns.cells)
+        if isinstance(surrogate, GaussianProcess) and surrogate.spread_of_draws(many) > 0.0:
+            return replace(surrogate, length_draw=0.0)
+        return surrogate
+
+    def _fit(self, surrogate: Surrogate, name: str) -> Predictor:
         start = self.history.handover.get(name)
         self.units, model = fit_quality(
             surrogate, self.history, self.transform, columns=self.columns, start=start, rng=self.rng
@@ -127,13 +148,11 @@ def _is_time(n: int) -> bool:
 
 
 def _clearly(other: Predictor, model: Predictor) -> bool:
-    """Whether the results are clearly more probable under the other model."""
-    return _log_density(other) > _log_density(model) + _CLEAR
-
-
-def _log_density(model: Predictor) -> float:
-    """That of the results; only Gaussian processes tell it."""
-    return model.log_density if isinstance(model, GPPredictor) else -np.inf
+    """Whether the results are clearly more probable under the other model. Only Gaussian processes
+    tell how probable they are."""
+    if not isinstance(other, GPPredictor) or not isinstance(model, GPPredictor):
+        return False
+    return other.log_density > model.log_density + _CLEAR
 
 
 def repeat_of(history: History, best_first: Indices) -> Array | None:

@@ -52,6 +52,7 @@ class MultiFidelity(Strategy):
     design: Design = field(default_factory=lambda: Design(4))
     surrogate: Surrogate = field(default_factory=GaussianProcess)
     noisy: Surrogate | None = None
+    rough: Surrogate | None = None
     cost_surrogate: Surrogate | None = field(default_factory=cost_process)
     acquisition: Acquisition = field(default_factory=EI)
     rule: TradeoffRule = field(default_factory=Improvement)
@@ -65,7 +66,7 @@ class MultiFidelity(Strategy):
     def __post_init__(self) -> None:
         bayes = self._bayes  # checks the parts
         own = bayes.surrogate
-        models = (own, bayes.noisy or own, bayes.cost_surrogate or own)
+        models = (own, bayes.noisy or own, bayes.rough or own, bayes.cost_surrogate or own)
         if not all(isinstance(model, GaussianProcess) for model in models):
             raise TypeError(f"MultiFidelity needs Gaussian processes, but got {models}")
         if self.output is Output.LOG_ERROR:

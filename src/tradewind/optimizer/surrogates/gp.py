@@ -35,8 +35,8 @@ class GaussianProcess:
       distance between random points grows like √d, and so does the length-scale.
     - `matter`: at most about this many parameters are expected to matter. With more, the prior is
       that of `matter` parameters, long length-scales become plausible (posterior.py), and every fit
-      with a `start` draws the prior means anew with a standard deviation of `length_draw`: which
-      parameters matter is a guess at first, and a search should not stay with one wrong guess.
+      with a `start` draws the prior means anew, with a standard deviation of up to `length_draw`:
+      which parameters matter is a guess at first, and a search should not stay with a wrong one.
     - `apart` decides how inactive parameters are embedded (kernels.py).
     - `size_power` is the exponent of the curve along the training size, 0 for its logarithm
       (sizes.py). With None, the size is a parameter like any other.
@@ -100,10 +100,17 @@ class GaussianProcess:
         for a disturbance of 0."""
         problem = self.prepare(X, y, columns=columns, noise=noise, disturbance=disturbance)
         d = problem.embedding.d
-        if start is not None and self.matter is not None and d > self.matter:
-            problem = replace(problem, shift=self.length_draw * rng.standard_normal(d))
+        spread = 0.0 if start is None else self.spread_of_draws(d)
+        if spread:
+            problem = replace(problem, shift=spread * rng.standard_normal(d))
         problem, peak = problem.solve((start or {}).get("theta"))
         return replace(problem.at(peak.theta), log_density=peak.log_density)
+
+    def spread_of_draws(self, d: int) -> float:
+        """The std with which a fit of d parameters draws its prior means: `length_draw` with twice
+        as many as `matter`, or more, and less with fewer."""
+        crowd = 1.0 if self.matter is None else d / self.matter
+        return self.length_draw * min(max(crowd - 1.0, 0.0), 1.0)
 
     def prepare(
         self,
