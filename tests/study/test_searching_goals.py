@@ -56,9 +56,10 @@ def test_a_stored_search_is_loaded_and_replayed(goal: Any, tmp_path: Path) -> No
 @pytest.mark.parametrize("goal", GOALS, ids=repr)
 @pytest.mark.parametrize("strategy", ["multifidelity", "staged"])
 def test_other_strategies_search_for_it_too(goal: Any, strategy: str) -> None:
-    space, chosen = SIZED, tw.strategies.MultiFidelity()
+    chosen: tw.strategies.Strategy = tw.strategies.MultiFidelity()
+    space = SIZED
     if strategy == "staged":
-        space, chosen = PLAIN, tw.recipes.wang2015(trials=6, published=False)  # type: ignore
+        space, chosen = PLAIN, tw.recipes.wang2015(trials=6, published=False)
     study = tw.create_study(space, goal=goal, strategy=chosen, seed=0)
     study.optimize(lambda t: dict(zip(("value", "cost"), outcome(t), strict=True)), 10)
     assert sum(trial.finished for trial in study.trials) == 10
