@@ -15,6 +15,7 @@
     │   └── DataMissing (FileNotFoundError)  data or a saved model that is missing
     └── StorageError (RuntimeError)      a store that cannot be reached, read or written
         ├── FormatError                  a stored study: damaged, or of a newer format
+        ├── LogDiverged                  a stored study: replaced by another state of it while open
         ├── StudyExists (ValueError)     a name that the store has already
         └── NoSuchStudy (LookupError)    a name that the store does not have
 
@@ -89,6 +90,11 @@ class StorageError(TradewindError, RuntimeError):
 
 class FormatError(StorageError):
     """A stored study that is damaged, or that a newer version of Tradewind wrote."""
+
+
+class LogDiverged(StorageError):
+    """A stored study that no longer continues what this process has read from it: a backup was
+    restored, a standby promoted, or another file moved over it."""
 
 
 class StudyExists(StorageError, ValueError):

@@ -15,7 +15,7 @@ from tests.samples import FIRST, LATER
 from tradewind.errors import FormatError, StorageError
 from tradewind.log.codec import encode
 from tradewind.log.events import Event
-from tradewind.log.files import read_lines, write_lines, write_text
+from tradewind.log.files import read_lines, scan_lines, write_lines, write_text
 
 
 @pytest.fixture(autouse=True)
@@ -32,27 +32,57 @@ def test_events_come_back_from_a_file(first: Event, others: list[Event]) -> None
     assert repr(read_lines(path)) == repr([first, *others])
 
 
-def test_a_file_has_a_line_for_every_event(here: Path) -> None:
+def test_a_file_has_a_line_for_every_event_and_one_for_its_end(here: Path) -> None:
     write_lines("study.jsonl", [FIRST, *LATER])
     lines = Path("study.jsonl").read_bytes().split(b"\n")
     assert lines.pop() == b""
-    assert lines == [encode(event).encode() for event in [FIRST, *LATER]]
+    *events, end = [json.loads(line) for line in lines]
+    assert all(len(line.pop("digest")) == 32 for line in [*events, end])
+    assert events == [json.loads(encode(event)) for event in [FIRST, *LATER]]
+    assert end == {"format": 1, "event": "end", "events": 1 + len(LATER)}
     assert [file.name for file in here.iterdir()] == ["study.jsonl"]
 
 
-def test_a_file_cut_anywhere_gives_whole_events_or_is_refused() -> None:
+def test_a_file_cut_anywhere_is_refused_and_gives_the_events_before_the_cut() -> None:
     whole = [FIRST, *LATER[:4]]
     write_lines("study.jsonl", whole)
     text = Path("study.jsonl").read_bytes()
-    ends = [i for i, byte in enumerate(text) if byte == ord("\n")]
-    for cut in range(len(text)):
+    for cut in range(len(text) - 1):
         Path("cut.jsonl").write_bytes(text[:cut])
-        full = sum(end < cut for end in ends)
-        if cut in ends or cut - 1 in ends:  # at the end of a line
-            assert read_lines("cut.jsonl") == whole[: full + (cut in ends)]
-        else:
-            with pytest.raises(FormatError, match=f"line {full + 1}|is empty"):
-                read_lines("cut.jsonl")
+        with pytest.raises(FormatError, match=r"line|is empty"):
+            read_lines("cut.jsonl")
+        events, _ = scan_lines("cut.jsonl")
+        assert events == whole[: len(events)]
+        assert len(events) >= min(text[:cut].count(b"\n"), len(whole))
+    Path("cut.jsonl").write_bytes(text[:-1])  # only the end of the last line is missing
+    assert read_lines("cut.jsonl") == whole
+
+
+def test_every_changed_bit_is_noticed() -> None:
+    write_lines("study.jsonl", [FIRST, *LATER[:4]])
+    text = Path("study.jsonl").read_bytes()
+    for place in range(8 * len(text)):
+        flipped = bytearray(text)
+        flipped[place // 8] ^= 1 << place % 8
+        Path("flipped.jsonl").write_bytes(flipped)
+        with pytest.raises(FormatError):
+            read_lines("flipped.jsonl")
+
+
+def test_lines_that_were_moved_removed_or_added_are_noticed() -> None:
+    write_lines("study.jsonl", [FIRST, *LATER[:4]])
+    one, two, three, *others = Path("study.jsonl").read_bytes().splitlines(keepends=True)
+    changed = [one, three, two, *others], [one, two, *others], [one, two, two, three, *others]
+    for lines in (*changed, [one, two, three, *others, others[-1]]):
+        Path("changed.jsonl").write_bytes(b"".join(lines))
+        with pytest.raises(FormatError, match=r"digest does not fit|nothing may follow"):
+            read_lines("changed.jsonl")
+
+
+def test_a_file_of_version_0_1_has_no_digests_and_is_read_as_it_is() -> None:
+    lines = [encode(event) + "\n" for event in [FIRST, *LATER]]
+    Path("old.jsonl").write_text("".join(lines))
+    assert read_lines("old.jsonl") == [FIRST, *LATER]
 
 
 LINE = encode(LATER[2])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import tradewind as tw
 from tests.events import created, data, later
 from tests.samples import FIRST, LATER
+from tests.studies import plain_lines
 from tradewind.errors import FormatError
 from tradewind.log.codec import decode, encode
 from tradewind.log.events import Claimed, Event, Failed, Finished, Started, Unknown
@@ -242,7 +243,7 @@ def newer(path: Path) -> list[dict[str, Any]]:
     study.optimize(lambda trial: {"value": trial.params["x"], "cost": 1.0}, n_trials=8)
     study.export(path)
     lines: list[dict[str, Any]] = []
-    for line in map(json.loads, path.read_text().splitlines()):
+    for line in plain_lines(path):
         for part in ("outcome", "usage"):
             if part in line:
                 line[part]["new"] = [part]
@@ -256,8 +257,7 @@ def test_what_is_unknown_survives_import_and_export(tmp_path: Path) -> None:
     study = tw.import_study(tmp_path / "newer.jsonl", storage=tmp_path / "studies.db")
     assert len(study.trials) == 8
     study.export(tmp_path / "again.jsonl")
-    again = [json.loads(line) for line in (tmp_path / "again.jsonl").read_text().splitlines()]
-    assert again == lines
+    assert plain_lines(tmp_path / "again.jsonl") == lines
 
 
 def test_a_study_with_unknown_events_goes_on_as_one_without(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tradewind as tw
-from tests.studies import CONDITIONAL, SPACE, create, events_of, quick, score, study_of
+from tests.studies import CONDITIONAL, SPACE, create, events_of, plain_lines, quick, score, study_of
 from tradewind import recipes
 from tradewind.log.events import Event, Proposed
 from tradewind.log.memory import MemoryLog, MemoryStore
@@ -244,7 +244,7 @@ def test_a_log_in_lines_that_was_changed_by_hand_is_found(tmp_path: Path) -> Non
     study = create()
     study.optimize(score, n_trials=6)
     study.export(tmp_path / "study.jsonl")
-    lines: list[Any] = [json.loads(x) for x in (tmp_path / "study.jsonl").read_text().splitlines()]
+    lines = plain_lines(tmp_path / "study.jsonl")
     (place,) = [i for i, e in enumerate(lines) if e["event"] == "proposed" and e["number"] == 2]
     lines[place]["params"]["k"] = lines[place]["params"]["k"] % 9 + 1
     (tmp_path / "study.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import tradewind as tw
+from tests.studies import plain_lines
 from tradewind.errors import ConfigError, FormatError, NothingFinished
 from tradewind.types import Outcome
 
@@ -32,8 +34,9 @@ def test_an_imported_queue_with_an_impossible_size_is_refused(tmp_path: Any) -> 
     study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
     study.enqueue({"x": 0.5}, train_size=0.5)
     study.export(tmp_path / "study.jsonl")
-    text = (tmp_path / "study.jsonl").read_text()
-    (tmp_path / "study.jsonl").write_text(text.replace('"train_size":0.5', '"train_size":5'))
+    created, enqueued = plain_lines(tmp_path / "study.jsonl")
+    lines = [json.dumps(line) for line in (created, enqueued | {"train_size": 5})]
+    (tmp_path / "study.jsonl").write_text("\n".join(lines))
     with pytest.raises(FormatError, match="cannot have happened"):
         tw.import_study(tmp_path / "study.jsonl")
 

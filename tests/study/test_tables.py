@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import tradewind as tw
-from tests.studies import CONDITIONAL, create, events_of, quick, score, told
+from tests.studies import CONDITIONAL, create, events_of, plain_lines, quick, score, told
 from tradewind.errors import StorageError, StudyExists, TradewindError
 from tradewind.log.memory import MemoryStore
 from tradewind.runners.simulated import SimulatedRunner
@@ -38,8 +38,7 @@ def eventful(**options: Any) -> tw.Study:
 
 def lines_of(study: tw.Study, tmp_path: Path) -> list[dict[str, Any]]:
     study.export(tmp_path / "whole.jsonl")
-    text = (tmp_path / "whole.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
+    return plain_lines(tmp_path / "whole.jsonl")
 
 
 def imported(
@@ -98,7 +97,7 @@ def test_a_name_that_is_taken_is_refused_and_what_is_there_stays(tmp_path: Path)
     store = MemoryStore()
     kept = told((1.0, 1.0), storage=store)
     eventful().export(tmp_path / "study.jsonl")
-    with pytest.raises(StudyExists, match="import it under another name"):
+    with pytest.raises(StudyExists, match="already a study 'study'"):
         tw.import_study(tmp_path / "study.jsonl", storage=store)
     assert store.names() == ["study"]
     assert len(kept.trials) == 1
@@ -129,8 +128,7 @@ def test_an_event_of_a_later_version_is_kept(tmp_path: Path) -> None:
     back, _ = imported([*lines, applause], tmp_path)
     assert len(back.trials) == 1
     back.export(tmp_path / "again.jsonl")
-    last = (tmp_path / "again.jsonl").read_text().splitlines()[-1]
-    assert json.loads(last) == applause
+    assert plain_lines(tmp_path / "again.jsonl")[-1] == applause
 
 
 def test_a_field_of_a_later_version_is_kept(tmp_path: Path) -> None:
@@ -138,8 +136,7 @@ def test_a_field_of_a_later_version_is_kept(tmp_path: Path) -> None:
     back, _ = imported(at(2, applause=3.5)(lines), tmp_path)
     assert len(back.trials) == 1
     back.export(tmp_path / "again.jsonl")
-    third = (tmp_path / "again.jsonl").read_text().splitlines()[2]
-    assert json.loads(third) == {**lines[2], "applause": 3.5}
+    assert plain_lines(tmp_path / "again.jsonl")[2] == {**lines[2], "applause": 3.5}
 
 
 @pytest.mark.parametrize("path", ["study.txt", "study", "study.json"])
@@ -362,23 +359,12 @@ def test_a_file_of_another_kind_is_refused_and_nothing_is_stored(tmp_path: Path,
         imported(TEXTS[name], tmp_path)
 
 
-def test_a_file_that_was_cut_off_anywhere_in_a_line_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_was_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
     eventful().export(tmp_path / "whole.jsonl")
     whole = (tmp_path / "whole.jsonl").read_bytes()
-    ends = {i for i, byte in enumerate(whole) if byte == ord("\n")}
     for cut in range(1, len(whole) - 1, 97):
-        if cut in ends or cut - 1 in ends:  # whole lines are a shorter study
-            continue
         with pytest.raises(TradewindError, match=r"study\.jsonl, line \d+"):
             imported(whole[:cut], tmp_path)
-
-
-def test_a_file_without_its_last_lines_is_a_shorter_study(tmp_path: Path) -> None:
-    lines = lines_of(told((1.0, 2.0), (2.0, 3.0)), tmp_path)
-    assert [t.state.value for t in imported(lines[:-1], tmp_path)[0].trials] == [
-        "finished",
-        "running",
-    ]
 
 
 def test_a_file_without_its_last_newline_is_whole(tmp_path: Path) -> None:

@@ -42,6 +42,11 @@ class Journal:
         self._proposer = proposer
         return proposer
 
+    def reload(self) -> None:
+        """Read the log from its beginning, whatever was read before."""
+        self.log.forget()
+        self._proposer = Proposer(StudyState.of(self.log.read(0)))
+
     def append(
         self, events: list[Event], *, at: int, lease: tuple[int, float] | None = None
     ) -> bool:

@@ -52,7 +52,7 @@ from tradewind.log.fields import (
 from tradewind.plain import mapping, parse_json, plain, shown, write_json
 from tradewind.types import Origin, Outcome, Usage
 
-__all__ = ["FORMAT", "decode", "decode_rows", "encode"]
+__all__ = ["FORMAT", "decode", "decode_lines", "encode"]
 
 FORMAT = 1  # raise it for a change that older versions would misread
 
@@ -195,16 +195,14 @@ def decode(line: Any) -> Event:
     return event
 
 
-def decode_rows(rows: Iterable[tuple[int, str | bytes]], after: int, place: str) -> list[Event]:
-    """The events of database rows (position, line), which must count from `after` without a gap."""
+def decode_lines(lines: Iterable[str], first: int, place: str) -> list[Event]:
+    """The events in lines without digests; `first` is the position of the first one."""
     events: list[Event] = []
-    for position, line in rows:
-        if position != after + len(events):
-            raise FormatError(f"{place}: event {after + len(events)} is missing")
+    for line in lines:
         try:
-            events.append(decode(line.decode("ascii") if isinstance(line, bytes) else line))
-        except (FormatError, UnicodeDecodeError) as error:
-            raise FormatError(f"{place}, event {position}: {error}") from None
+            events.append(decode(line))
+        except FormatError as error:
+            raise FormatError(f"{place}, event {first + len(events)}: {error}") from None
     return events
 
 

@@ -1,15 +1,21 @@
 """A study as a file of JSON lines, one line per event, and files that are written completely or not
-at all."""
+at all.
+
+The lines are those of a store, with their digests. The last line says how many events there are, so
+that a file that was cut short is noticed. Files of version 0.1 have neither, and are read as they
+are.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from tradewind.errors import FormatError, StorageError
-from tradewind.log.codec import decode, encode
+from tradewind.log.chain import START, seal, unseal
+from tradewind.log.codec import FORMAT, decode, encode
 from tradewind.log.events import Created, Event
 
 _ORDER = "the first event, and no other, must be 'created'"
@@ -17,27 +23,44 @@ _ORDER = "the first event, and no other, must be 'created'"
 
 def read_lines(path: str | os.PathLike[str]) -> list[Event]:
     """The events of a study from a JSON-lines file."""
+    events, damage = scan_lines(path)
+    if damage is not None:
+        raise damage
+    return events
+
+
+def scan_lines(path: str | os.PathLike[str]) -> tuple[list[Event], FormatError | None]:
+    """The events of a JSON-lines file up to the first damage, and that damage."""
     events: list[Event] = []
     try:
         with open(path, "rb") as file:
-            for line in file:
-                events.append(_decode(line, is_first=not events))
+            _read(file, events)
     except OSError as error:
         raise StorageError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
     except (FormatError, UnicodeDecodeError) as error:
         place = f"{os.fspath(path)}, line {len(events) + 1}"
         hint = "" if events else "; only a .jsonl file that study.export wrote can be imported"
-        raise FormatError(f"{place}: {error}{hint}") from None
+        return events, FormatError(f"{place}: {error}{hint}")
     if not events:
-        raise FormatError(f"{os.fspath(path)} holds no study: it is empty")
-    return events
+        return events, FormatError(f"{os.fspath(path)} holds no study: it is empty")
+    return events, None
 
 
-def _decode(line: bytes, *, is_first: bool) -> Event:
-    event = decode(line.decode())
-    if isinstance(event, Created) != is_first:
-        raise FormatError(_ORDER)
-    return event
+def _read(lines: Iterable[bytes], events: list[Event]) -> None:
+    """Append to `events` what the lines hold. What was read stays there if a line is damaged."""
+    head, has_ended = START, False
+    for line in lines:
+        if has_ended:
+            raise FormatError("nothing may follow the last line")
+        (body,), head = unseal(head, [line.decode().rstrip("\r\n")])
+        has_ended = head.is_sealed and body == _end(len(events))
+        if not has_ended:
+            event = decode(body)
+            if isinstance(event, Created) != (not events):
+                raise FormatError(_ORDER)
+            events.append(event)
+    if head.is_sealed and not has_ended:
+        raise FormatError("the file is cut short here")
 
 
 def write_lines(path: str | os.PathLike[str], events: Sequence[Event]) -> None:
@@ -45,7 +68,12 @@ def write_lines(path: str | os.PathLike[str], events: Sequence[Event]) -> None:
     for position, event in enumerate(events):
         if isinstance(event, Created) != (position == 0):
             raise ValueError(f"{_ORDER}, but event {position} is {type(event).__name__}")
-    write_text(path, "".join(f"{encode(event)}\n" for event in events))
+    lines, _ = seal(START, [*map(encode, events), _end(len(events))])
+    write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def _end(events: int) -> str:
+    return f'{{"format":{FORMAT},"event":"end","events":{events}}}'
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -23,7 +23,9 @@ class Conflict(Exception):
 class Log(Protocol):
     """An append-only list of events, and the leases on its trials.
 
-    Positions count events from 0. Any number of threads, processes and machines may share a log."""
+    Positions count events from 0. Any number of threads, processes and machines may share a log.
+    If what a log object has read is no longer in the store, every read and append raises
+    `LogDiverged`, until `forget` is called."""
 
     def append(
         self,
@@ -47,12 +49,16 @@ class Log(Protocol):
         Leases are not events: they take no position in the log."""
         ...
 
+    def forget(self) -> None:
+        """Forget what was read, and take the log as the store has it now."""
+        ...
+
 
 class Store(Protocol):
     """Logs by name."""
 
-    def create(self, name: str, first: Created) -> Log:
-        """Create a log together with its first event; `StudyExists` if the name is taken."""
+    def create(self, name: str, first: Created, later: Sequence[Event] = ()) -> Log:
+        """Create a log together with its first events; `StudyExists` if the name is taken."""
         ...
 
     def open(self, name: str) -> Log:

@@ -58,6 +58,9 @@ class MemoryLog:
             self._leases = {trial: (t0, t1) for trial, (t0, t1) in leases if t0 <= now <= t1}
             return frozenset(self._leases)
 
+    def forget(self) -> None:
+        """Nothing can change under a log in memory."""
+
     def delete(self, name: str) -> None:
         """Make every later call raise `NoSuchStudy`."""
         with self._lock:
@@ -80,13 +83,13 @@ class MemoryStore:
     def __repr__(self) -> str:
         return "MemoryStore()"
 
-    def create(self, name: str, first: Created) -> Log:
+    def create(self, name: str, first: Created, later: Sequence[Event] = ()) -> Log:
         name = checks.study_name(name)
         with self._lock:
             if name in self._logs:
                 raise already_exists(name, _WHERE)
             log = MemoryLog(clock=self._clock)
-            log.append([first])
+            log.append([first, *later])
             self._logs[name] = log
             return log
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from tradewind import checks
-from tradewind.log.codec import decode_rows, encode
+from tradewind.log.chain import START, Head, check_same, seal
+from tradewind.log.codec import encode
 from tradewind.log.events import Created, Event
 from tradewind.log.log import (
     LEASE_SLACK,
@@ -28,6 +29,7 @@ from tradewind.log.postgres_database import (
     ForeignKeyViolation,
     UniqueViolation,
 )
+from tradewind.log.rows import first_row, read_rows
 
 
 class PostgresStore:
@@ -42,23 +44,25 @@ class PostgresStore:
     def __repr__(self) -> str:
         return f"<store in {self.database.where}>"
 
-    def create(self, name: str, first: Created) -> Log:
-        name, text, study = checks.study_name(name), encode(first), random_id()
+    def create(self, name: str, first: Created, later: Sequence[Event] = ()) -> Log:
+        name, study = checks.study_name(name), random_id()
+        lines, head = seal(START, [encode(event) for event in (first, *later)])
 
         def work(db: Connection) -> None:
             try:
                 db.execute(
                     "WITH made AS ("
                     "INSERT INTO tradewind_studies (id, name) VALUES (%s, %s) RETURNING id) "
-                    "INSERT INTO tradewind_events SELECT id, 0, %s, 0 FROM made",
-                    (study, name, text),
+                    "INSERT INTO tradewind_events SELECT id, n - 1, event, 0 "
+                    "FROM made, unnest(%s::text[]) WITH ORDINALITY AS new (event, n)",
+                    (study, name, lines),
                 )
             except UniqueViolation:
                 if _find_id(db, name) != study:
                     raise already_exists(name, self.database.where) from None
 
         self.database.run(work)
-        return PostgresLog(self.database, study, name)
+        return PostgresLog(self.database, study, name, head)
 
     def open(self, name: str) -> Log:
         name = checks.study_name(name)
@@ -101,12 +105,13 @@ class PostgresStore:
 class PostgresLog:
     """The log of one study in PostgreSQL."""
 
-    def __init__(self, database: Database, study: int, name: str) -> None:
+    def __init__(self, database: Database, study: int, name: str, head: Head = START) -> None:
         self._database, self._study, self._name = database, study, name
-        self._seen = 1  # a past length of the log: the first guess for where it ends
+        self._head = head
+        self._place = f"study {name!r} in {database.where}"
 
     def __repr__(self) -> str:
-        return f"<log of study {self._name!r} in {self._database.where}>"
+        return f"<log of {self._place}>"
 
     def append(
         self,
@@ -115,59 +120,78 @@ class PostgresLog:
         expected: int | None = None,
         lease: tuple[int, float] | None = None,
     ) -> int:
-        texts, token = [encode(event) for event in events], random_id()
+        bodies, token = [encode(event) for event in events], random_id()
         leased = None if lease is None else checks.lease([lease[0]], lease[1])
-        at = self._seen if expected is None else expected
         while True:
-            insert = partial(self._insert, texts=texts, at=at, token=token, lease=leased)
+            head = self._head_at(expected)
+            lines, end = seal(head, bodies)
+            insert = partial(self._insert, lines=lines, head=head, token=token, lease=leased)
             length = self._database.run(insert)
             if length is None:
-                self._seen = at + len(texts)
-                return self._seen
+                self._head = end
+                return end.length
             if expected is not None:
-                raise Conflict(f"expected {expected} events, but there are {length}")
-            at = length
+                raise _conflict(expected, length)
+            self.read(length)
+
+    def _head_at(self, expected: int | None) -> Head:
+        """The head to append after, which must have the expected length."""
+        head = self._head
+        if expected is not None and expected != head.length:
+            self.read(max(expected, head.length))
+            head = self._head
+            if expected != head.length:
+                raise _conflict(expected, head.length)
+        return head
 
     def _insert(
         self,
         db: Connection,
-        texts: list[str],
-        at: int,
+        lines: list[str],
+        head: Head,
         token: int,
         lease: tuple[list[int], float] | None,
     ) -> int | None:
-        """Append at position `at` and return None, or return the length of the log if it is
-        another."""
+        """Append after `head` and return None, or return the length of the log if it is another."""
+        trials, seconds = lease or ([], 0.0)
+        values = {
+            "study": self._study,
+            "at": head.length,
+            "line": head.line,
+            "token": token,
+            "lines": lines,
+            "trials": trials,
+            "seconds": seconds,
+        }
         try:
-            values = (self._study, at, token, texts, at, self._study)
-            with db.transaction():
-                if texts and db.execute(_INSERT, values).rowcount:
-                    if lease is not None:
-                        trials, seconds = lease
-                        db.execute(_LEASE, (self._study, seconds, seconds, trials))
-                    return None
+            if lines and db.execute(_APPEND, values).rowcount:
+                return None
         except UniqueViolation:  # another writer was faster, between our check and our insert
             pass
         except ForeignKeyViolation:
             raise not_found(self._name, self._database.where) from None
-        row = db.execute(_LENGTH, (at, self._study)).fetchone()
+        row = db.execute(_END, values).fetchone()
         if row is None:
             raise not_found(self._name, self._database.where)
-        length, writer = row
+        length, line, writer = row
+        check_same(head, length, line, self._place)
         # With our own token, an earlier attempt has succeeded, and only its answer was lost.
-        is_done = writer == token if texts else length == at
+        is_done = writer == token if lines else length == head.length
         return None if is_done else int(length)
 
     def read(self, after: int) -> Sequence[Event]:
-        after = checks.position(after)
-        rows = self._database.run(lambda db: db.execute(_READ, (after, self._study)).fetchall())
+        after, head = checks.position(after), self._head
+        values = (first_row(head, after), self._study)
+        rows = self._database.run(lambda db: db.execute(_READ, values).fetchall())
         if not rows:
             raise not_found(self._name, self._database.where)
         if rows[0][0] is None:  # the study exists, but has no event from there on
-            return []
-        events = decode_rows(rows, after, f"study {self._name!r} in {self._database.where}")
-        self._seen = after + len(events)
+            rows = []
+        events, self._head = read_rows(rows, head, after, self._place)
         return events
+
+    def forget(self) -> None:
+        self._head = START
 
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
         trials, seconds = checks.lease(trials, seconds)
@@ -195,17 +219,32 @@ class PostgresLog:
         return self._database.run(work)
 
 
-# Inserts nothing unless the log ends exactly where the new events begin.
-_INSERT = """
-INSERT INTO tradewind_events (study, position, event, token)
-SELECT %s, %s + n - 1, event, %s
-FROM unnest(%s::text[]) WITH ORDINALITY AS added (event, n)
-WHERE %s = (SELECT coalesce(max(position) + 1, 0) FROM tradewind_events WHERE study = %s)
+# Inserts nothing unless the log ends with the line that was read last. It is one statement, so
+# that a client that stops in the middle leaves no transaction open, which would hold its locks.
+_APPEND = """
+WITH added AS (
+    INSERT INTO tradewind_events (study, position, event, token)
+    SELECT %(study)s, %(at)s + n - 1, event, %(token)s
+    FROM unnest(%(lines)s::text[]) WITH ORDINALITY AS new (event, n)
+    WHERE (%(at)s, %(line)s) = (
+        SELECT position + 1, event FROM tradewind_events
+        WHERE study = %(study)s ORDER BY position DESC LIMIT 1
+    )
+    RETURNING position
+), leased AS (
+    INSERT INTO tradewind_leases (study, trial, until, seconds)
+    SELECT %(study)s, trial, clock_timestamp() + make_interval(secs => %(seconds)s::float8),
+        %(seconds)s
+    FROM unnest(%(trials)s::bigint[]) AS new (trial) WHERE EXISTS (SELECT FROM added)
+    ON CONFLICT (study, trial) DO UPDATE SET until = excluded.until, seconds = excluded.seconds
+)
+SELECT FROM added
 """
-_LENGTH = """
-SELECT (SELECT coalesce(max(position) + 1, 0) FROM tradewind_events WHERE study = id), token
-FROM tradewind_studies LEFT JOIN tradewind_events ON study = id AND position = %s
-WHERE id = %s
+_END = """
+SELECT (SELECT coalesce(max(position) + 1, 0) FROM tradewind_events WHERE study = id),
+    (SELECT event FROM tradewind_events WHERE study = id AND position = %(at)s - 1),
+    (SELECT token FROM tradewind_events WHERE study = id AND position = %(at)s)
+FROM tradewind_studies WHERE id = %(study)s
 """
 _READ = """
 SELECT position, event
@@ -229,6 +268,10 @@ DELETE FROM tradewind_leases WHERE study = %s AND NOT (
     until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => seconds + %s)
 )
 """
+
+
+def _conflict(expected: int, length: int) -> Conflict:
+    return Conflict(f"expected {expected} events, but there are {length}")
 
 
 def _find_id(db: Connection, name: str) -> int | None:

@@ -13,9 +13,11 @@ from collections.abc import Callable, Sequence
 
 from tradewind import checks
 from tradewind.errors import NoSuchStudy
-from tradewind.log.codec import decode_rows, encode
+from tradewind.log.chain import START, Head, check_same, seal
+from tradewind.log.codec import encode
 from tradewind.log.events import Created, Event
 from tradewind.log.log import Conflict, Log, already_exists, is_leased, not_found, random_id
+from tradewind.log.rows import first_row, read_rows
 from tradewind.log.sqlite_file import File
 
 
@@ -38,8 +40,9 @@ class SqliteStore:
     def __repr__(self) -> str:
         return f"SqliteStore({self.file.path!r})"
 
-    def create(self, name: str, first: Created) -> Log:
-        name, text, study = checks.study_name(name), encode(first), random_id()
+    def create(self, name: str, first: Created, later: Sequence[Event] = ()) -> Log:
+        name, study = checks.study_name(name), random_id()
+        lines, head = seal(START, [encode(event) for event in (first, *later)])
         with self.file.connect(write=True, create=True) as db:
             if _find_id(db, name) is not None:
                 raise already_exists(name, self.file.path)
@@ -47,8 +50,8 @@ class SqliteStore:
                 "INSERT INTO studies SELECT ?, coalesce(max(place) + 1, 0), ? FROM studies",
                 (study, name),
             )
-            db.execute("INSERT INTO events VALUES (?, 0, ?)", (study, text))
-        return SqliteLog(self.file, self._clock, study, name)
+            _insert(db, study, 0, lines)
+        return SqliteLog(self.file, self._clock, study, name, head)
 
     def open(self, name: str) -> Log:
         name = checks.study_name(name)
@@ -90,11 +93,15 @@ class SqliteStore:
 class SqliteLog:
     """The log of one study in a SQLite file."""
 
-    def __init__(self, file: File, clock: Callable[[], float], study: int, name: str) -> None:
+    def __init__(
+        self, file: File, clock: Callable[[], float], study: int, name: str, head: Head = START
+    ) -> None:
         self._file, self._clock, self._study, self._name = file, clock, study, name
+        self._head = head
+        self._place = f"study {name!r} in {file.path}"
 
     def __repr__(self) -> str:
-        return f"<log of study {self._name!r} in {self._file.path}>"
+        return f"<log of {self._place}>"
 
     def append(
         self,
@@ -103,35 +110,46 @@ class SqliteLog:
         expected: int | None = None,
         lease: tuple[int, float] | None = None,
     ) -> int:
-        texts = [encode(event) for event in events]
-        with self._file.connect(write=bool(texts or lease)) as db:
-            length = self._length(db)
+        bodies, head = [encode(event) for event in events], self._head
+        with self._file.connect(write=bool(bodies or lease)) as db:
+            length, line = self._end(db, head)
+            check_same(head, length, line, self._place)
             if expected is not None and expected != length:
                 raise Conflict(f"expected {expected} events, but there are {length}")
-            db.executemany(
-                "INSERT INTO events VALUES (?, ?, ?)",
-                [(self._study, position, text) for position, text in enumerate(texts, length)],
-            )
+            if head.length < length:
+                _, head = self._read(db, head, length)
+            lines, head = seal(head, bodies)
+            _insert(db, self._study, length, lines)
             if lease is not None:
                 self._lease(db, *checks.lease([lease[0]], lease[1]))
-        return length + len(texts)
+        self._head = head
+        return head.length
 
     def read(self, after: int) -> Sequence[Event]:
-        after = checks.position(after)
+        after, head = checks.position(after), self._head
         with self._file.connect() as db:
-            rows = db.execute(
-                "SELECT position, CAST(event AS BLOB) FROM events "
-                "WHERE study = ? AND position >= ? ORDER BY position",
-                (self._study, after),
-            ).fetchall()
-            if not rows:
-                self._length(db)
-        return decode_rows(rows, after, f"study {self._name!r} in {self._file.path}")
+            if head is START:
+                self._file.check_intact(db)
+            events, self._head = self._read(db, head, after)
+        return events
+
+    def forget(self) -> None:
+        self._head = START
+
+    def _read(self, db: sqlite3.Connection, head: Head, after: int) -> tuple[list[Event], Head]:
+        rows = db.execute(
+            "SELECT position, CAST(event AS BLOB) FROM events "
+            "WHERE study = ? AND position >= ? ORDER BY position",
+            (self._study, first_row(head, after)),
+        ).fetchall()
+        if not rows:
+            self._end(db, head)
+        return read_rows(rows, head, after, self._place)
 
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
         trials, seconds = checks.lease(trials, seconds)
         with self._file.connect(write=bool(trials)) as db:
-            self._length(db)
+            self._end(db, START)
             return self._lease(db, trials, seconds)
 
     def _lease(self, db: sqlite3.Connection, trials: list[int], seconds: float) -> frozenset[int]:
@@ -152,16 +170,26 @@ class SqliteLog:
             )
         return frozenset(trial for trial, holds in leased.items() if holds)
 
-    def _length(self, db: sqlite3.Connection) -> int:
+    def _end(self, db: sqlite3.Connection, head: Head) -> tuple[int, str | None]:
+        """The length of the log, and the line that is stored where `head` ends."""
         row = db.execute(
-            "SELECT (SELECT coalesce(max(position) + 1, 0) FROM events WHERE study = id) "
+            "SELECT (SELECT coalesce(max(position) + 1, 0) FROM events WHERE study = id), "
+            "(SELECT event FROM events WHERE study = id AND position = ?) "
             "FROM studies WHERE id = ?",
-            (self._study,),
+            (head.length - 1, self._study),
         ).fetchone()
         if row is None:
             raise not_found(self._name, self._file.path)
-        length: int = row[0]
-        return length
+        length: int
+        length, line = row
+        return length, line
+
+
+def _insert(db: sqlite3.Connection, study: int, at: int, lines: list[str]) -> None:
+    db.executemany(
+        "INSERT INTO events VALUES (?, ?, ?)",
+        [(study, position, line) for position, line in enumerate(lines, at)],
+    )
 
 
 def _find_id(db: sqlite3.Connection, name: str) -> int | None:

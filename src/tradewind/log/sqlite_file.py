@@ -99,8 +99,15 @@ class File:
         except BaseException:
             db.close()
             raise
-        handle.db, handle.identity = db, _identity(self.path)
+        handle.db, handle.identity, handle.is_intact = db, _identity(self.path), False
         return db
+
+    def check_intact(self, db: sqlite3.Connection) -> None:
+        """`FormatError` if the file is damaged. It is looked through once per connection."""
+        handle = self._handle.value
+        if not handle.is_intact:
+            _check_intact(db, self.path)
+            handle.is_intact = True
 
     def close(self) -> None:
         """Close the connection of this process. The next use opens a new one."""
@@ -117,10 +124,11 @@ class File:
 
 @dataclass
 class _Handle:
-    """The connection of one process, and which file it is for."""
+    """The connection of one process, which file it is for, and whether that was found intact."""
 
     db: sqlite3.Connection | None = None
     identity: tuple[int, int] | None = None
+    is_intact: bool = False
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -199,6 +207,17 @@ def _prepare(db: sqlite3.Connection, path: str) -> None:
         db.execute("COMMIT")
     _is_ours(db, path)
     _switch_to_write_ahead(db, path)
+
+
+def _check_intact(db: sqlite3.Connection, path: str) -> None:
+    """Find damage that hides events. The digests of events cannot show that the last ones are gone:
+    a page that counts fewer of them, or an event that belongs to no study."""
+    (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    orphans = "SELECT 1 FROM events WHERE study NOT IN (SELECT id FROM studies) LIMIT 1"
+    if found == "ok" and db.execute(orphans).fetchone():
+        found = "an event belongs to no study"
+    if found != "ok":
+        raise FormatError(f"{path} is damaged: {found}; tradewind.repair keeps what can be read")
 
 
 def _switch_to_write_ahead(db: sqlite3.Connection, path: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from tradewind import checks
 from tradewind.checks import fraction, or_none, positive
 from tradewind.engine.leases import renew_lease
+from tradewind.engine.restore import restore
 from tradewind.errors import ConfigError, OutcomeError
 from tradewind.log.events import Failed, Finished
 from tradewind.runners.clocks import CLOCKS
@@ -118,6 +119,15 @@ class OwnLoop(StudyResults):
             self._session.add(trial.params, result, train_size=None if sized else trial.train_size)
             for trial, result in copies
         ]
+
+    def restore(self) -> list[Trial]:
+        """Continue after `LogDiverged`: the store went back in time, for instance because a backup
+        was restored. The study continues with what the store has now, and the results that this
+        process knows and the store lacks are recorded again. Returns the trials they belong to.
+
+        A result whose number was given to another configuration meanwhile gets a new number."""
+        changed = restore(self._session)
+        return [self._session.trial(number) for number in changed]
 
     def _result_of(self, trial: Trial) -> Finished | Failed | None:
         """How a trial of another study ended; None if it neither finished nor failed."""

@@ -152,12 +152,20 @@ def _open(
 ) -> Study:
     """The study in a log. A new goal or strategy is written with the next trial, not before, so
     that looking at a study changes nothing."""
+    used_goal, used_strategy = _parts(state, goal, strategy)
+    return Study(Session(log, state, goal=used_goal, strategy=used_strategy), name=name)
+
+
+def _parts(
+    state: StudyState, goal: Goal | None, strategy: Strategy | None
+) -> tuple[Goal, Strategy]:
+    """The goal and the strategy to continue with: those given, or else the stored ones."""
     used_goal = _decode(state.goal, "goal", checks.goal) if goal is None else goal
     used_strategy = strategy
     if used_strategy is None:
         used_strategy = _decode(state.strategy, "strategy", checks.strategy)
     used_strategy.suits(state.space)
-    return Study(Session(log, state, goal=used_goal, strategy=used_strategy), name=name)
+    return used_goal, used_strategy
 
 
 def _decode(data: Mapping[str, Any], what: str, check: Callable[[Any], Any]) -> Any:
@@ -262,20 +270,10 @@ def import_study(
     goal = None if goal is None else checks.goal(goal)
     given = None if strategy is None else strategy_of(strategy)
     created, events = read_study(path)
-    store = open_store(storage)
-    if name in store.names():
-        raise StudyExists(f"the store already has a study {name!r}: import it under another name")
-    aside = f"{name} (importing {secrets.token_hex(4)})"
-    log = store.create(aside, created)
-    try:
-        log.append(events, expected=1)
-        state = StudyState.of(log.read(0))
-        _open(log, state, name, goal, given)  # fails if a part must be supplied
-        store.rename(aside, name)
-    except BaseException:
-        store.delete(aside)
-        raise
-    return _open(store.open(name), state, name, goal, given)
+    state = StudyState.of([created, *events])
+    _parts(state, goal, given)  # fails if a part must be supplied
+    log = open_store(storage).create(name, created, events)
+    return _open(log, state, name, goal, given)
 
 
 @contextmanager
