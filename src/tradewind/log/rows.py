@@ -24,9 +24,7 @@ def first_row(head: Head, after: int) -> int:
     return max(head.length - 1, 0) if after >= head.length else 0
 
 
-def read_rows(
-    rows: Sequence[Row], head: Head, after: int, place: str
-) -> tuple[list[Event], Head]:
+def read_rows(rows: Sequence[Row], head: Head, after: int, place: str) -> tuple[list[Event], Head]:
     """The events from position `after` on, and the new head. `rows` begin at `first_row`."""
     start = first_row(head, after)
     try:
