@@ -108,14 +108,6 @@ def raise_if_due(policy: Policy, failure: Failure, *, ended: bool) -> None:
         raise raised or TrialFailed(failure.error)
 
 
-def is_recorded(trial: Trial, done: Done) -> bool:
-    """Whether the log says already that the trial was lost or stopped like this."""
-    match done.result:
-        case Lost(reason) | Stopped(reason):
-            return trial.error is not None and reason in trial.error
-    return False
-
-
 class FailureTally:
     """The failures of one search, grouped by their cause."""
 

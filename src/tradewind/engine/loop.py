@@ -253,10 +253,7 @@ class Loop:
         try:
             return self._patiently(lambda: self._report(done))
         except TrialError as error:
-            trial = self._patiently(lambda: self.session.trial(done.trial.number))
-            self.session.held.pop(trial.number, None)
-            if failures.is_recorded(trial, done):  # it was written, but the store's answer was lost
-                return trial
+            self.session.held.pop(done.trial.number, None)
             _logger.info("a result came too late: %s", error)
             return None
 

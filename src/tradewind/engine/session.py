@@ -261,7 +261,7 @@ class Session:
 
     # ---- reporting ----
     # With `mine`, a report is refused if another driver holds the trial by now. With `params`, it
-    # is refused if the trial has other parameters.
+    # is refused if the trial has other parameters. Repeating a report changes nothing.
 
     def finish(
         self,
@@ -413,6 +413,8 @@ def _is_recorded(trial: Trial, event: Event) -> bool:
             return trial.finished and same and trial.usage == usage
         case Failed(_, error, _, _, usage):
             return trial.state is State.FAILED and trial.error == error and trial.usage == usage
+        case Abandoned(_, reason):
+            return trial.state is State.ABANDONED and trial.error == reason
     return False
 
 
