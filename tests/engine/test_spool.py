@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import tradewind as tw
+from tests.chaos.campaign import SmallDisk
 from tests.processes import forked
 from tests.studies import Unreachable, create, events_of, score, states, study_of
 from tradewind.engine import spool
@@ -247,6 +248,22 @@ def test_an_interrupted_search_keeps_a_result_that_it_was_about_to_record(
             place.study.optimize(objective, 1, show_progress=False)
     lock.__exit__(None, None, None)
     assert [t.number for t in place.study.restore()] == [0]
+
+
+def test_results_that_a_full_disk_refused_are_recorded_once_there_is_room(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "full.db")
+    disk = store.file = SmallDisk(store.file.path, "NORMAL")
+    study = create(storage=store)
+    told: dict[int, float] = {}
+    while len(told) < 40:
+        try:
+            trial = study.ask()
+            told[trial.number] = score(trial)["value"]
+            study.tell(trial, **score(trial))
+        except StorageError:
+            disk.pages += 1
+    study.restore()
+    assert {t.number: t.value for t in study.trials if t.finished} == told
 
 
 @pytest.mark.parametrize("patience", [-1, "soon", [1]])

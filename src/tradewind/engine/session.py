@@ -410,7 +410,7 @@ def _is_recorded(trial: Trial, event: Event) -> bool:
     match event:
         case Finished(_, outcome, usage):
             same = all(getattr(trial, name) == value for name, value in vars(outcome).items())
-            return trial.finished and same and trial.usage == usage
+            return trial.state is State.FINISHED and same and trial.usage == usage
         case Failed(_, error, _, _, usage):
             return trial.state is State.FAILED and trial.error == error and trial.usage == usage
         case Abandoned(_, reason):

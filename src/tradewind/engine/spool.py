@@ -121,9 +121,8 @@ def record_spooled(session: Session) -> list[int]:
 
 def catch_up(session: Session) -> None:
     """Record what this session could not record before, now that the store answers again."""
-    if session.has_spooled:
-        with suppress(StorageError):  # it is away again
-            record_spooled(session)
+    with suppress(StorageError):  # it is away again
+        record_spooled(session)
 
 
 def warn_of_spooled(session: Session) -> None:

@@ -36,7 +36,8 @@ class OwnLoop(StudyResults):
         trial = self._session.ask(
             max_cost=checks.limit("max_cost", max_cost), lease=or_none(positive, "lease", lease)
         )
-        catch_up(self._session)
+        if self._session.has_spooled:
+            catch_up(self._session)
         return self._session.with_rival(trial)
 
     def beat(self, trial: Trial | int, lease: float) -> None:
@@ -86,7 +87,8 @@ class OwnLoop(StudyResults):
                 if can_end(trial, result):
                     raise not_recorded(self._session, [result], error) from error
             raise
-        catch_up(self._session)
+        if self._session.has_spooled:
+            catch_up(self._session)
 
     def abandon(self, trial: Trial | int, reason: str = "abandoned") -> Trial:
         """Give up an asked trial. Nothing is learned from it."""
