@@ -22,6 +22,7 @@ from tradewind.errors import ConfigError, FormatError, OutcomeError, StorageErro
 from tradewind.log.codec import encode
 from tradewind.log.events import Created, Event, Failed, Finished, Proposed
 from tradewind.log.files import parse_lines, write_lines
+from tradewind.log.stalls import FINAL
 from tradewind.types import Origin
 
 _logger = logging.getLogger("tradewind")
@@ -42,7 +43,7 @@ def keep(session: Session, results: Sequence[Result]) -> str:
     for folder in session.log.spool:
         path = os.path.join(folder, f"{_prefix(session)}{secrets.token_hex(8)}.jsonl")
         try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+            os.makedirs(folder, exist_ok=True)
             write_lines(path, [_creation(session), *_events(results)])
             _sync(folder)
         except (OSError, StorageError) as error:
@@ -67,7 +68,8 @@ def not_recorded(session: Session, results: Sequence[Result], why: StorageError)
             f"results that could not be recorded ({numbers}) wait in {path}: the next optimize, or "
             "study.restore(), records them"
         )
-    return type(why)(f"{why}; {text}")
+    kind = type(why) if isinstance(why, FINAL) else StorageError
+    return kind(f"{why}; {text}")
 
 
 def rescue(session: Session, results: Sequence[Result], error: BaseException) -> None:
@@ -92,11 +94,12 @@ def _events(results: Sequence[Result]) -> Iterator[Event]:
 
 def _sync(folder: str) -> None:
     """Make the disk remember that there is a new file."""
-    place = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(place)
-    finally:
-        os.close(place)
+    with suppress(OSError):  # not every system can
+        place = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(place)
+        finally:
+            os.close(place)
 
 
 # ---- recording ----
