@@ -11,10 +11,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psutil
 import pytest
 
 USER = "tester"
@@ -93,8 +95,23 @@ class Server:
         self._process.send_signal(how)
         self._process.wait(timeout=60)
 
+    def freeze(self) -> None:
+        """Stop every process of the server in its tracks. Its connections stay open."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a frozen server go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        server = psutil.Process(self._process.pid)
+        for process in (server, *server.children()):  # the server first: it starts the others
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+
     def remove(self) -> None:
         if self._process.poll() is None:
+            self.thaw()
             self.stop(signal.SIGQUIT)
         shutil.rmtree(self.folder, ignore_errors=True)
 

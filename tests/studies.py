@@ -200,6 +200,10 @@ class Unreachable:
     late: bool = False
     asked: int = 0
 
+    @property
+    def spool(self) -> tuple[str, ...]:
+        return self.inner.spool
+
     def _reach(self, ask: Callable[[], T]) -> T:
         self.asked += 1
         if self.asked <= self.after or self.times == 0:

@@ -130,6 +130,12 @@ def seconds(name: str, given: Any) -> Any:
     return math.fsum(float(amount) * _UNITS[unit] for amount, unit in parts)
 
 
+def patience(name: str, given: Any) -> float:
+    """For how many seconds to try again. None and infinity mean for ever."""
+    found = limit(name, seconds(name, given))
+    return math.inf if found is None else found
+
+
 def or_none(check: Callable[..., T], name: str, given: Any, *bounds: int) -> T | None:
     """None, or what `check` returns."""
     return None if given is None else check(name, given, *bounds)

@@ -4,7 +4,7 @@
     ├── SpaceError (ValueError)          a search space that contradicts itself
     ├── ConfigError (ValueError)         a configuration that does not fit its space
     ├── OutcomeError (ValueError)        a value or cost that no trial can have
-    ├── TrialError (RuntimeError)        a trial in the wrong state: reported twice, unknown
+    ├── TrialError (RuntimeError)        a trial in the wrong state: already ended, unknown
     ├── TrialFailed (RuntimeError)       a trial that failed under on_error="raise"
     ├── AlreadyTested (RuntimeError)     the test set was looked at before
     ├── BrokenObjective (RuntimeError)   an objective whose first trials all fail in the same way

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.loops import Pauses, Watched, good, kinds, loop
 from tests.studies import Clock, Opened, ScriptedWorkers, Unreachable, drive, score, study_of
 from tradewind.engine.failures import Policy
-from tradewind.errors import FormatError, NoSuchStudy, StorageError
+from tradewind.errors import FormatError, LogDiverged, NoSuchStudy, StorageError
 from tradewind.log.events import Finished, Requeued
 from tradewind.log.memory import MemoryLog
 from tradewind.runners.runner import Failure, Result
@@ -148,6 +148,31 @@ def test_a_store_that_stays_away_is_waited_for_half_a_minute(pauses: Pauses) -> 
     assert 15.0 < sum(pauses.taken) <= 30.0
     assert pauses.taken == sorted(pauses.taken)
     assert weather.workers.closed == 1
+
+
+@pytest.mark.parametrize("patience", [0.0, 5.0, 600.0])
+def test_the_patience_with_a_store_that_stays_away_may_be_chosen(
+    pauses: Pauses, patience: float
+) -> None:
+    log = Unreachable(MemoryLog())
+    session = drive(log)
+    log.times = 10**6
+    with pytest.raises(StorageError, match="the network is down"):
+        loop(session, ScriptedWorkers(1, good), n_trials=1, policy=Policy(patience=patience))
+    assert 0.4 * patience <= sum(pauses.taken) <= patience
+    assert max(pauses.taken, default=0.0) <= 30.0
+
+
+def test_a_log_that_was_replaced_is_not_waited_for(pauses: Pauses) -> None:
+    session = drive()
+
+    def replaced(after: int) -> Any:
+        raise LogDiverged("replaced")
+
+    session.log.read = replaced  # type: ignore[method-assign]
+    with pytest.raises(LogDiverged):
+        loop(session, ScriptedWorkers(1, good), n_trials=1)
+    assert pauses.taken == []
 
 
 def test_a_store_that_is_away_when_the_search_begins_is_waited_for(pauses: Pauses) -> None:

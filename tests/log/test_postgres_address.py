@@ -20,7 +20,7 @@ from tradewind.log.postgres import PostgresStore
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """One attempt, and no wait for a name service."""
-    monkeypatch.setattr(postgres_database, "FIRST_PAUSES", ())
+    monkeypatch.setattr(postgres_database, "FIRST_PATIENCE", 0.0)
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
 
 

@@ -7,6 +7,7 @@ import dataclasses
 import math
 import pickle
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ import numpy as np
 import pytest
 
 import tradewind as tw
-from tests.studies import Clock, create, numbers, params, quick, score, told
+from tests.studies import Clock, create, events_of, numbers, params, quick, score, told
 from tradewind.errors import OutcomeError, TrialError
 from tradewind.log.memory import MemoryStore
-from tradewind.types import State
+from tradewind.types import State, Trial
 
 
 def test_an_asked_trial_runs_under_the_next_number() -> None:
@@ -57,16 +58,32 @@ def test_a_failed_trial_keeps_its_reason() -> None:
     assert (trial.state, trial.error, trial.value) == (State.FAILED, "out of memory", None)
 
 
-@pytest.mark.parametrize("again", ["tell", "fail"])
-@pytest.mark.parametrize("first", ["tell", "fail"])
-def test_telling_twice_is_refused_and_changes_nothing(first: str, again: str) -> None:
-    study = create()
-    trial = study.ask()
-    tell = {"tell": lambda: study.tell(trial, value=1.0), "fail": lambda: study.fail(trial)}
-    done = tell[first]()
-    with pytest.raises(TrialError, match="ends once, but trial 0 is already"):
-        tell[again]()
+REPORTS: dict[str, Callable[[tw.Study, int], Trial]] = {
+    "value": lambda study, number: study.tell(number, value=1.0, cost=2.0, attributes={"f": [1]}),
+    "other value": lambda study, number: study.tell(number, value=1.5, cost=2.0),
+    "folds": lambda study, number: study.tell(number, folds=[0.5, 0.7], costs={"money": 3.0}),
+    "error": lambda study, number: study.fail(number, "no"),
+    "other error": lambda study, number: study.fail(number, "out of memory"),
+}
+
+
+@pytest.mark.parametrize("again", REPORTS)
+@pytest.mark.parametrize("first", REPORTS)
+def test_telling_the_same_twice_records_it_once_and_anything_else_is_refused(
+    first: str, again: str, tmp_path: Path
+) -> None:
+    study = create(storage=tmp_path / "runs.db")
+    study.ask()
+    done = REPORTS[first](study, 0)
+    length = len(events_of(study))
+    for teller in (study, tw.load_study(tmp_path / "runs.db")):
+        if first == again:
+            assert REPORTS[again](teller, 0) == done
+        else:
+            with pytest.raises(TrialError, match="ends once, but trial 0 is already"):
+                REPORTS[again](teller, 0)
     assert study.trials == [done]
+    assert len(events_of(study)) == length
 
 
 def test_an_asked_trial_may_be_given_up_or_put_back() -> None:
@@ -83,7 +100,7 @@ def test_a_trial_that_was_given_up_may_still_be_told_once() -> None:
     study = create()
     trial = study.ask()
     study.abandon(trial)
-    for refused in (study.fail, study.abandon, study.requeue):
+    for refused in (study.fail, study.requeue):
         with pytest.raises(TrialError, match="ends once, but trial 0 is already abandoned"):
             refused(trial)
     assert study.tell(trial, value=1.0).finished

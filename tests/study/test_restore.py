@@ -63,12 +63,12 @@ def test_a_store_that_went_back_is_noticed_and_gets_its_results_again(
     for action in (study.ask, lambda: study.tell(open_trial, 1.0, cost=1.0), lambda: study.best):
         with pytest.raises(LogDiverged, match=r"has been replaced while it was open.*restore\(\)"):
             action()
-    assert [t.number for t in study.restore()] == [3, 4, 5, 6]
+    before.append((dict(open_trial.params), 1.0, 1.0))  # it waits in a file
+    assert [t.number for t in study.restore()] == [3, 4, 5, 6, 7]
     assert results(study) == before
     assert results(tw.load_study(storage)) == before
     assert study.restore() == []  # once is enough
-    with pytest.raises(TrialError):  # its proposal is gone
-        study.tell(open_trial, 1.0, cost=1.0)
+    assert study.tell(open_trial, 1.0, cost=1.0).number == 7
     run(study, 2)
     assert results(study)[: len(before)] == before
     assert tw.replay(tw.load_study(storage)).identical
@@ -93,7 +93,8 @@ def test_a_store_that_went_back_and_grew_to_the_same_length_is_noticed(
     theirs = results(other)
     with pytest.raises(LogDiverged):
         study.tell(mine, 0.9, cost=1.0)
-    assert [t.number for t in study.restore()] == [4, 5, 6]
+    before.append((dict(mine.params), 0.9, 1.0))
+    assert [t.number for t in study.restore()] == [4, 5, 6, 7]
     assert results(study) == [*theirs, *before]
     with pytest.raises(TrialError, match="has other parameters"):
         study.tell(mine, 0.9, cost=1.0)  # number 3 is another configuration now

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from tradewind.engine.limits import Prices
+from tradewind.engine.restore import Result
 from tradewind.engine.session import Session
 from tradewind.engine.signals import Terminated
 from tradewind.errors import BrokenObjective, TrialFailed
+from tradewind.log.events import Failed, Finished
 from tradewind.runners.runner import Done, Failure, Lost, Stopped, cause
 from tradewind.types import Outcome, State, Trial
 
@@ -22,13 +25,15 @@ _SHOWN = 5  # kinds of failures in a summary
 @dataclass(frozen=True)
 class Policy:
     """What to do about failures, and for how long a trial is leased. After `give_up_after` failures
-    of the same kind, and none of its trials finished, a study has a broken objective."""
+    of the same kind, and none of its trials finished, a study has a broken objective. A store that
+    does not answer is tried again for `patience` seconds."""
 
     catch: tuple[type[BaseException], ...] = (Exception,)
     on_error: Literal["penalize", "ignore", "raise"] = "penalize"
     max_retries: int = 0
     lease: float = 30.0
     give_up_after: int | None = 5
+    patience: float = 30.0
 
     def catches(self, failure: Failure) -> bool:
         """Whether the search goes on after this failure."""
@@ -47,8 +52,7 @@ def report(
         case Failure(raised=KeyboardInterrupt()) if interrupts > 1:
             return session.abandon(number, "interrupted", mine=True)
         case Failure(error) as failure:
-            failures = done.trial.retries - done.trial.losses
-            if failures < policy.max_retries and policy.catches(failure):
+            if _is_retried(policy, done.trial, failure):
                 return _run_again(session.requeue(number, cause(error), mine=True), cause(error))
             penalize, cost = policy.on_error == "penalize", _cost(session, done, prices)
             return session.fail(number, error, cost, done.usage, penalize=penalize, mine=True)
@@ -58,6 +62,30 @@ def report(
             cost = _cost(session, done, prices)
             return session.abandon(number, f"stopped: {reason}", cost, mine=True)
     raise AssertionError(f"{done.result} is an outcome")
+
+
+def results_of(
+    unrecorded: Iterable[Done], policy: Policy, prices: Prices | None, *, at: float
+) -> list[Result]:
+    """The results that were not recorded, without those whose trials will run again anyway."""
+    results = []
+    for done in unrecorded:
+        trial, usage = done.trial, done.usage
+        match done.result:
+            case Outcome() as outcome:
+                results.append(Result.of(trial, Finished(trial.number, outcome, usage, at)))
+            case Failure(raised=Terminated() | KeyboardInterrupt()):
+                pass
+            case Failure(error) as failure if not _is_retried(policy, trial, failure):
+                cost = prices.cost_of(failure, usage) if prices else None
+                penalize = policy.on_error == "penalize"
+                end = Failed(trial.number, error, cost, penalize, usage, at)
+                results.append(Result.of(trial, end))
+    return results
+
+
+def _is_retried(policy: Policy, trial: Trial, failure: Failure) -> bool:
+    return trial.retries - trial.losses < policy.max_retries and policy.catches(failure)
 
 
 def _run_again(trial: Trial, reason: str) -> Trial:
@@ -78,18 +106,6 @@ def raise_if_due(policy: Policy, failure: Failure, *, ended: bool) -> None:
         raise raised
     if ended and policy.on_error == "raise":
         raise raised or TrialFailed(failure.error)
-
-
-def is_recorded(trial: Trial, done: Done) -> bool:
-    """Whether the log has exactly this result."""
-    match done.result:
-        case Outcome() as outcome:
-            same = all(getattr(trial, name) == value for name, value in vars(outcome).items())
-            return trial.finished and same and trial.usage == done.usage
-        case Failure(error):
-            return trial.error == error and trial.usage == done.usage
-        case Lost(reason) | Stopped(reason):
-            return trial.error is not None and reason in trial.error
 
 
 class FailureTally:

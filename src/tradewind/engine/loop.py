@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -18,14 +19,10 @@ from tradewind.engine.leases import keep_leases
 from tradewind.engine.limits import Budget, Limits, Prices, Running
 from tradewind.engine.session import Session
 from tradewind.engine.signals import Signals, Terminated
+from tradewind.engine.spool import record_spooled, rescue
 from tradewind.engine.stopping import record_stop, why_stop
-from tradewind.errors import (
-    FormatError,
-    NoSuchStudy,
-    StorageError,
-    TrialError,
-    WorkerError,
-)
+from tradewind.errors import StorageError, TrialError, WorkerError
+from tradewind.log.stalls import FINAL
 from tradewind.optimizer.stopping import StoppingRule
 from tradewind.runners.runner import Done, Failure, Workers
 from tradewind.types import Outcome, State, Trial
@@ -34,7 +31,7 @@ _logger = logging.getLogger("tradewind")
 
 T = TypeVar("T")
 
-_PATIENCE = 30.0  # seconds for which a store that does not answer is tried again
+_LONGEST_PAUSE = 30.0  # seconds before a store that does not answer is tried again
 
 
 class Watch(Protocol):
@@ -63,6 +60,7 @@ class Loop:
     _nothing_fits: bool = False
     _enough: bool = False  # a rule has stopped the search
     _budget: Budget | None = None
+    _unrecorded: list[Done] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._signals = Signals(self._running)
@@ -74,7 +72,11 @@ class Loop:
         with self._signals:
             try:
                 with keep_leases(self.session, self.policy.lease):
-                    self._search()
+                    try:
+                        self._search()
+                    except BaseException as error:
+                        self._keep_results(error)
+                        raise
             except KeyboardInterrupt:
                 reason = "interrupted"
                 raise
@@ -94,8 +96,10 @@ class Loop:
             self._tally.log_summary(self._ended)
 
     def _search(self) -> None:
+        if self.session.log.spool:  # a study in memory has none
+            self._patiently(lambda: record_spooled(self.session))
         if self.limits.timeout is not None or self.limits.max_cost is not None:
-            prices = Prices(_patiently(self.session.trials))
+            prices = Prices(self._patiently(self.session.trials))
             opened, now = self.workers.opened, self.workers.now
             self._budget = Budget(self.limits, prices, opened=opened, now=now)
         while True:
@@ -155,11 +159,11 @@ class Loop:
             expected = 0.0 if self._budget is None else self._budget.prices.expected(trial)
             if left is not None and expected > left:
                 reason = f"it would cost about {expected:.3g}, and {left:.3g} is left"
-                _patiently(lambda: self.session.decline(number, reason))
+                self._patiently(lambda: self.session.decline(number, reason))
                 self._ahead, self._nothing_fits = None, True
                 return None
             try:
-                trial = _patiently(lambda: self.session.start(number, leased=True))
+                trial = self._patiently(lambda: self.session.start(number, leased=True))
             except TrialError:  # its lease ran out, and another driver has taken it
                 self._ahead = None
                 self.session.held.pop(number, None)
@@ -178,8 +182,8 @@ class Loop:
             each = left / self._budget.prices.trainings
         if self.limits.queued:
             ask = self.session.ask_waiting
-            return _patiently(lambda: ask(lease=lease, keep=True, start=start))
-        return _patiently(
+            return self._patiently(lambda: ask(lease=lease, keep=True, start=start))
+        return self._patiently(
             lambda: self.session.ask(max_cost=each, lease=lease, keep=True, start=start)
         )
 
@@ -206,17 +210,10 @@ class Loop:
     def _record_all(self, results: list[Done]) -> None:
         """Record all results before a callback or an objective may end the search."""
         recorded: list[tuple[Done, Trial | None]] = []
-        unrecorded: list[tuple[Done, StorageError]] = []
+        self._unrecorded = list(results)
         for done in results:
-            patience = 0.0 if unrecorded else _PATIENCE  # not for each of many
-            try:
-                recorded.append((done, self._record(done, patience)))
-            except StorageError as error:
-                unrecorded.append((done, error))
-        if unrecorded:
-            gave = [f"trial {done.trial.number} gave {done.result}" for done, _ in unrecorded]
-            why = unrecorded[0][1]
-            raise StorageError(f"results could not be recorded: {'; '.join(gave)}. {why}") from why
+            recorded.append((done, self._record(done)))
+            self._unrecorded.pop(0)
         for done in results:
             self._running.pop(done.trial.number, None)
             if self._budget is not None:
@@ -241,25 +238,22 @@ class Loop:
             tally = self._tally = self._tally or FailureTally()
             for trial in failed:
                 tally.add(trial.error or "")
-            _patiently(lambda: tally.check(self.session, self.policy.give_up_after))
+            self._patiently(lambda: tally.check(self.session, self.policy.give_up_after))
 
     def _ask_rules(self) -> None:
         """Start nothing more if a rule says that it is enough."""
-        reason = _patiently(lambda: why_stop(self.session, self.rules))
+        reason = self._patiently(lambda: why_stop(self.session, self.rules))
         if reason is not None:
             self._enough = True
-            _patiently(lambda: record_stop(self.session, reason))
+            self._patiently(lambda: record_stop(self.session, reason))
 
-    def _record(self, done: Done, patience: float) -> Trial | None:
+    def _record(self, done: Done) -> Trial | None:
         """Record one result. Returns the trial if it has ended, and None if it will run again or
         the result came too late."""
         try:
-            return _patiently(lambda: self._report(done), patience)
+            return self._patiently(lambda: self._report(done))
         except TrialError as error:
-            trial = _patiently(lambda: self.session.trial(done.trial.number))
-            self.session.held.pop(trial.number, None)
-            if failures.is_recorded(trial, done):  # it was written, but the store's answer was lost
-                return trial
+            self.session.held.pop(done.trial.number, None)
             _logger.info("a result came too late: %s", error)
             return None
 
@@ -273,6 +267,19 @@ class Loop:
             self._started -= 1
             return None
         return trial
+
+    def _keep_results(self, error: BaseException) -> None:
+        """Keep what could not be recorded before the search ended with `error` in a file."""
+        if isinstance(error, StorageError) and self.workers.slots > 1:
+            with suppress(WorkerError):  # others may have ended while the store was away
+                self._unrecorded += self.workers.wait(0.0)
+        prices = self._budget.prices if self._budget else None
+        at = self.session.clock()
+        results = failures.results_of(self._unrecorded, self.policy, prices, at=at)
+        if results:
+            for result in results if self.session.log.spool else ():  # do not abandon these
+                self._running.pop(result.end.number, None)
+            rescue(self.session, results, error)
 
     def _leave(self, reason: str, again: bool) -> None:
         """Abandon or requeue the trials that this search leaves behind. If that cannot be written,
@@ -297,18 +304,17 @@ class Loop:
                 _logger.warning("the leases of unfinished trials will run out: %s", error)
                 return
 
-
-def _patiently(work: Callable[[], T], patience: float = _PATIENCE) -> T:
-    """Repeat `work` while the store cannot be reached, so that running trials are not lost."""
-    pause, until = 0.1, time.monotonic() + patience
-    while True:
-        try:
-            return work()
-        except (NoSuchStudy, FormatError):
-            raise
-        except StorageError as error:
-            if time.monotonic() + pause > until:
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """Repeat `work` while the store cannot be reached, so that running trials are not lost."""
+        pause, until = 0.1, time.monotonic() + self.policy.patience
+        while True:
+            try:
+                return work()
+            except FINAL:
                 raise
-            _logger.warning("trying again in %.2g s: %s", pause, error)
-            time.sleep(pause)
-            pause *= 2
+            except StorageError as error:
+                if time.monotonic() + pause > until:
+                    raise
+                _logger.warning("trying again in %.2g s: %s", pause, error)
+                time.sleep(pause)
+                pause = min(2.0 * pause, _LONGEST_PAUSE)

@@ -84,7 +84,7 @@ def _decide(state: StudyState, results: Sequence[Result]) -> tuple[list[int], li
         if known.has(result):
             continue
         number = result.end.number
-        if number in changed or not _can_end(state.trials.get(number), result):
+        if number in changed or not can_end(state.trials.get(number), result):
             number, added = state.claims + added, added + 1
             params, size = result.params, result.train_size
             proposed = Proposed(number, params, Origin.ADDED, state.position, train_size=size)
@@ -114,18 +114,20 @@ class _Known:
     def has(self, result: Result) -> bool:
         end = result.end
         near = [*self._by_number.get(end.number, ()), *self._by_time.get(end.at, ())]
-        return any(_is_same(result, other) for other in near)
+        return any(is_same(result, other) for other in near)
 
 
-def _is_same(a: Result, b: Result) -> bool:
-    return a.params == b.params and _said(a.end) == _said(b.end)
+def is_same(a: Result, b: Result) -> bool:
+    """Whether both have the same configuration and say the same about it."""
+    return a.params == b.params and said(a.end) == said(b.end)
 
 
-def _said(end: Finished | Failed) -> Outcome | str:
+def said(end: Finished | Failed) -> Outcome | str:
+    """What a trial gave: an outcome or an error."""
     return end.outcome if isinstance(end, Finished) else end.error
 
 
-def _can_end(trial: Trial | None, result: Result) -> bool:
+def can_end(trial: Trial | None, result: Result) -> bool:
     """Whether a trial is the one that gave this result, and can still end like this."""
     if trial is None or dict(trial.params) != result.params:
         return False

@@ -70,7 +70,8 @@ class Session:
         self.plan = Plan.of(goal, strategy)
         self._plan_is_new = self.plan.data != (state.goal, state.strategy)
         self._held = PerProcess(dict[int, float])
-        self.journal = Journal(log, state)
+        self.journal, self.first = Journal(log, state), state.first
+        self.has_spooled = False  # whether results of this session wait in a file (spool.py)
         self.clock, self._lock, self._token = clock, Lock(), secrets.token_hex(4)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -260,7 +261,7 @@ class Session:
 
     # ---- reporting ----
     # With `mine`, a report is refused if another driver holds the trial by now. With `params`, it
-    # is refused if the trial has other parameters.
+    # is refused if the trial has other parameters. Repeating a report changes nothing.
 
     def finish(
         self,
@@ -332,6 +333,10 @@ class Session:
             trial = state.find(number, params)
             if isinstance(event, Requeued) and number in state.returned:
                 return None, []
+            if _is_recorded(
+                trial, event
+            ):  # told again, perhaps because the store's answer was lost
+                return None, []
             if trial.state not in allowed:
                 raise TrialError(
                     f"a trial ends once, but trial {number} is already {trial.state.value}"
@@ -398,6 +403,19 @@ class Session:
         """Append the events that `decide` makes of the state, and return its result."""
         with self._lock:
             return self.journal.write(decide)
+
+
+def _is_recorded(trial: Trial, event: Event) -> bool:
+    """Whether a trial has ended exactly like this."""
+    match event:
+        case Finished(_, outcome, usage):
+            same = all(getattr(trial, name) == value for name, value in vars(outcome).items())
+            return trial.state is State.FINISHED and same and trial.usage == usage
+        case Failed(_, error, _, _, usage):
+            return trial.state is State.FAILED and trial.error == error and trial.usage == usage
+        case Abandoned(_, reason):
+            return trial.state is State.ABANDONED and trial.error == reason
+    return False
 
 
 def _copy(trial: Trial) -> Trial:

@@ -46,6 +46,18 @@ def scan_lines(path: str | os.PathLike[str]) -> tuple[list[Event], FormatError |
     return events, None
 
 
+def parse_lines(lines: Iterable[bytes]) -> list[Event]:
+    """The events in the lines of such a file."""
+    events: list[Event] = []
+    try:
+        _read(lines, events)
+    except UnicodeDecodeError as error:
+        raise FormatError(f"line {len(events) + 1} is not text") from error
+    if not events:
+        raise FormatError("it is empty")
+    return events
+
+
 def _read(lines: Iterable[bytes], events: list[Event]) -> None:
     """Append to `events` what the lines hold. What was read stays there if a line is damaged."""
     head, has_ended = START, False

@@ -6,12 +6,14 @@ a `StorageError`. A call that fails has written nothing.
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Sequence
 from typing import Protocol
 
 from tradewind.errors import NoSuchStudy, StudyExists
 from tradewind.log.events import Created, Event
+from tradewind.log.stalls import NO_STALL, Stall
 
 LEASE_SLACK = 1e-3  # seconds that rounding may add to a lease
 
@@ -25,7 +27,13 @@ class Log(Protocol):
 
     Positions count events from 0. Any number of threads, processes and machines may share a log.
     If what a log object has read is no longer in the store, every read and append raises
-    `LogDiverged`, until `forget` is called."""
+    `LogDiverged`, until `forget` is called.
+
+    `spool` are the folders for results that could not be recorded, the best one first. A log that
+    ends with its process has none."""
+
+    @property
+    def spool(self) -> tuple[str, ...]: ...
 
     def append(
         self,
@@ -46,7 +54,10 @@ class Log(Protocol):
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
         """Lease `trials` for so many seconds from now, by the clock of the store. Return the
         numbers of all leased trials, whoever holds them. With `seconds` 0, end these leases.
-        Leases are not events: they take no position in the log."""
+        Leases are not events: they take no position in the log.
+
+        After a time in which the store did not answer, a lease that was good before counts for its
+        whole time again (see stalls.py)."""
         ...
 
     def forget(self) -> None:
@@ -80,12 +91,26 @@ class Store(Protocol):
         ...
 
 
-def is_leased(until: float, seconds: float, now: float) -> bool:
+def is_leased(until: float, seconds: float, now: float, stall: Stall = NO_STALL) -> bool:
     """Whether a lease of `seconds` that ends at `until` still counts.
 
     If more time is left than the lease was for, the clock was set back or has restarted since, and
-    the lease does not count."""
-    return now <= until <= now + seconds + LEASE_SLACK
+    the lease does not count. If it was good when the last stall began, it counts for `seconds`
+    after that."""
+    if until > now + seconds + LEASE_SLACK:
+        return False
+    return until >= now or (until >= now - stall.began and stall.ended < seconds)
+
+
+def spool_folders(beside: str | None = None) -> tuple[str, ...]:
+    """Where to keep results that could not be recorded: in the folder that TRADEWIND_SPOOL names,
+    or else beside the study, or in the user's own folder for such files."""
+    given = os.environ.get("TRADEWIND_SPOOL")
+    if given:
+        return (os.path.abspath(given),)
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    own = os.path.join(os.path.abspath(state), "tradewind")
+    return (own,) if beside is None else (beside, own)
 
 
 def random_id() -> int:

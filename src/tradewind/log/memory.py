@@ -16,6 +16,8 @@ _WHERE = "memory"
 class MemoryLog:
     """A log in memory. Threads may share it. A copy of it is independent."""
 
+    spool: tuple[str, ...] = ()
+
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = Lock()

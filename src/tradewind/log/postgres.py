@@ -7,10 +7,12 @@ the statement is simply sent again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
 from tradewind import checks
+from tradewind.checks import or_none
 from tradewind.log.chain import START, Head, check_same, seal
 from tradewind.log.codec import encode
 from tradewind.log.events import Created, Event
@@ -22,7 +24,9 @@ from tradewind.log.log import (
     is_leased,
     not_found,
     random_id,
+    spool_folders,
 )
+from tradewind.log.perprocess import PerProcess
 from tradewind.log.postgres_database import (
     Connection,
     Database,
@@ -30,16 +34,21 @@ from tradewind.log.postgres_database import (
     UniqueViolation,
 )
 from tradewind.log.rows import first_row, read_rows
+from tradewind.log.stalls import Stall, Stalls
 
 
 class PostgresStore:
     """A store in the PostgreSQL database at `url`, with up to `pool_size` connections per process.
 
-    It creates its tables, whose names begin with tradewind_, if they are missing. A pickled store
-    contains its URL, including the password."""
+    It creates its tables, whose names begin with tradewind_, if they are missing. `patience` says
+    how long a server that does not answer is tried again, in seconds or as text such as "10m". By
+    default it is 15 seconds, or one if the server was never reached, because the address may simply
+    be wrong. A pickled store contains its URL, including the password."""
 
-    def __init__(self, url: str, *, pool_size: int = 4) -> None:
-        self.database = Database(url, pool_size)
+    def __init__(
+        self, url: str, *, pool_size: int = 4, patience: float | str | None = None
+    ) -> None:
+        self.database = Database(url, pool_size, or_none(checks.patience, "patience", patience))
 
     def __repr__(self) -> str:
         return f"<store in {self.database.where}>"
@@ -109,9 +118,14 @@ class PostgresLog:
         self._database, self._study, self._name = database, study, name
         self._head = head
         self._place = f"study {name!r} in {database.where}"
+        self._stalls = PerProcess(Stalls)
 
     def __repr__(self) -> str:
         return f"<log of {self._place}>"
+
+    @property
+    def spool(self) -> tuple[str, ...]:
+        return spool_folders()
 
     def append(
         self,
@@ -126,7 +140,8 @@ class PostgresLog:
             head = self._head_at(expected)
             lines, end = seal(head, bodies)
             insert = partial(self._insert, lines=lines, head=head, token=token, lease=leased)
-            length = self._database.run(insert)
+            with self._stalls.value.watch():
+                length = self._database.run(insert)
             if length is None:
                 self._head = end
                 return end.length
@@ -182,7 +197,8 @@ class PostgresLog:
     def read(self, after: int) -> Sequence[Event]:
         after, head = checks.position(after), self._head
         values = (first_row(head, after), self._study)
-        rows = self._database.run(lambda db: db.execute(_READ, values).fetchall())
+        with self._stalls.value.watch(write=False):
+            rows = self._database.run(lambda db: db.execute(_READ, values).fetchall())
         if not rows:
             raise not_found(self._name, self._database.where)
         if rows[0][0] is None:  # the study exists, but has no event from there on
@@ -195,28 +211,30 @@ class PostgresLog:
 
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
         trials, seconds = checks.lease(trials, seconds)
+        values = {"study": self._study, "trials": trials, "seconds": seconds}
 
-        def work(db: Connection) -> frozenset[int]:
-            if trials and seconds:
+        def work(db: Connection) -> list[tuple[int | None, float, float, float]]:
+            if trials:
                 try:
-                    db.execute(_LEASE, (self._study, seconds, seconds, trials))
+                    db.execute(_LEASE if seconds else _END_LEASES, values)
                 except ForeignKeyViolation:
                     raise not_found(self._name, self._database.where) from None
-            elif trials:
-                db.execute(_END_LEASES, (self._study, trials))
-            rows = db.execute(_LEASES, (self._study,)).fetchall()
+            return db.execute(_LEASES, values).fetchall()
+
+        with self._stalls.value.watch(write=bool(trials)) as last_stall:
+            rows = self._database.run(work)
             if not rows:
                 raise not_found(self._name, self._database.where)
             leased = {
-                trial: is_leased(left, length, 0.0)
-                for trial, left, length in rows
+                trial: is_leased(left, length, 0.0, last_stall())
+                or is_leased(left, length, 0.0, Stall(math.inf, up))  # a restart is one for all
+                for trial, left, length, up in rows
                 if trial is not None  # the study exists, but has no lease
             }
-            if trials and not all(leased.values()):
-                db.execute(_DELETE_EXPIRED, (self._study, LEASE_SLACK))
-            return frozenset(trial for trial, holds in leased.items() if holds)
-
-        return self._database.run(work)
+            lost = [trial for trial, holds in leased.items() if not holds]
+            if trials and lost:
+                self._database.run(lambda db: db.execute(_DELETE_EXPIRED, (self._study, lost)))
+            return frozenset(leased).difference(lost)
 
 
 # Inserts nothing unless the log ends with the line that was read last. It is one statement, so
@@ -253,19 +271,24 @@ WHERE id = %s ORDER BY position
 """
 _LEASE = """
 INSERT INTO tradewind_leases (study, trial, until, seconds)
-SELECT %s, trial, clock_timestamp() + make_interval(secs => %s::float8), %s
-FROM unnest(%s::bigint[]) AS added (trial)
+SELECT %(study)s, trial, clock_timestamp() + make_interval(secs => %(seconds)s::float8), %(seconds)s
+FROM unnest(%(trials)s::bigint[]) AS added (trial)
 ON CONFLICT (study, trial) DO UPDATE SET until = excluded.until, seconds = excluded.seconds
 """
-_END_LEASES = "DELETE FROM tradewind_leases WHERE study = %s AND trial = ANY(%s::bigint[])"
-_LEASES = """
-SELECT trial, extract(epoch FROM until - clock_timestamp())::float8, seconds
-FROM tradewind_studies LEFT JOIN tradewind_leases ON study = id
-WHERE id = %s
+_END_LEASES = """
+DELETE FROM tradewind_leases WHERE study = %(study)s AND trial = ANY(%(trials)s::bigint[])
 """
-_DELETE_EXPIRED = """
-DELETE FROM tradewind_leases WHERE study = %s AND NOT (
-    until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => seconds + %s)
+_LEASES = """
+SELECT trial, extract(epoch FROM until - clock_timestamp())::float8, seconds,
+    extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())::float8
+FROM tradewind_studies LEFT JOIN tradewind_leases ON study = id
+WHERE id = %(study)s
+"""
+# Not those that somebody has renewed meanwhile.
+_DELETE_EXPIRED = f"""
+DELETE FROM tradewind_leases WHERE study = %s AND trial = ANY(%s::bigint[]) AND NOT (
+    until BETWEEN clock_timestamp()
+    AND clock_timestamp() + make_interval(secs => seconds + {LEASE_SLACK})
 )
 """
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import re
 import time
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import unquote
 
@@ -19,6 +22,8 @@ try:
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
     from psycopg.errors import ForeignKeyViolation, UniqueViolation
     from psycopg_pool import ConnectionPool
+
+    from tradewind.log.postgres_connection import SILENCE, Impatient
 except ImportError as missing:
     raise ImportError(
         f"studies in PostgreSQL need psycopg: pip install 'tradewind[postgres]' ({missing})"
@@ -27,17 +32,17 @@ except ImportError as missing:
 __all__ = ["Connection", "Database", "ForeignKeyViolation", "UniqueViolation"]
 
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
-Pool: TypeAlias = "ConnectionPool[Connection]"
+Pool: TypeAlias = "ConnectionPool[Impatient]"
 T = TypeVar("T")
 
 SCHEMA = 1  # raise it when the tables change
-PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # seconds between attempts to reach the server again
-FIRST_PAUSES = PAUSES[:3]  # before it was ever reached, when the address may simply be wrong
+PATIENCE = 15.0  # seconds for which a server that does not answer is tried again
+FIRST_PATIENCE = 1.0  # before it was ever reached, when the address may simply be wrong
+PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds between attempts; the last is repeated
 
 _DEFAULTS = {
     "client_encoding": "UTF8",
     "fallback_application_name": "tradewind",
-    "connect_timeout": "10",
     "keepalives_idle": "30",  # notice within a minute that the server is gone
     "keepalives_interval": "10",
     "keepalives_count": "3",
@@ -63,11 +68,12 @@ CREATE TABLE IF NOT EXISTS tradewind_leases (
 
 
 class Database:
-    """The database at `url`, with up to `pool_size` connections per process.
+    """The database at `url`, with up to `pool_size` connections per process. A server that does not
+    answer is tried again for `patience` seconds.
 
     `where` names it in messages, without the password. A pickled copy contains the password."""
 
-    def __init__(self, url: str, pool_size: int) -> None:
+    def __init__(self, url: str, pool_size: int, patience: float | None = None) -> None:
         if not isinstance(url, str):
             raise TypeError(f"the URL of a database must be text, but got a {type(url).__name__}")
         if not re.match(r"postgres(ql)?://", url):
@@ -80,7 +86,10 @@ class Database:
                 "the URL of a database must be postgresql://user:password@host:port/database, with "
                 "special characters as %-codes; this one cannot be read"
             )
-        self._conninfo = make_conninfo("", **{**_DEFAULTS, **options})
+        self._patience = patience
+        self._silence = SILENCE if patience is None else min(max(patience, 1.0), SILENCE)
+        defaults = {**_DEFAULTS, "connect_timeout": math.ceil(self._silence)}
+        self._conninfo = make_conninfo("", **{**defaults, **options})
         self._secrets = _secrets(url, options)
         host = f"{options.get('host') or 'localhost'}:{options.get('port') or 5432}"
         self.where = self._hide_secrets(f"PostgreSQL at {host}, database {options.get('dbname')!r}")
@@ -93,14 +102,13 @@ class Database:
 
         If the connection is lost, `work` is called again. It may have succeeded before, with only
         the answer lost, so calling it twice must have the same effect as calling it once."""
-        handle = self._handle.value
-        pauses = list(PAUSES if handle.was_reached else FIRST_PAUSES)
+        handle, began = self._handle.value, time.monotonic()
+        pauses = itertools.chain(PAUSES, itertools.repeat(PAUSES[-1]))
         while True:
             pool = None
             try:
                 pool = self._open()
-                with pool.connection() as db:
-                    return work(db)
+                return self._call(work, pool)
             except psycopg.Error as error:
                 may_pass = _may_pass(error)
                 reason = " ".join(self._hide_secrets(str(error)).split()) or type(error).__name__
@@ -108,11 +116,27 @@ class Database:
             # Raised out here, without the original error, which could show the password.
             if not may_pass:
                 raise StorageError(f"{self.where} cannot be used: {reason}")
-            if not pauses:
+            pause = next(pauses)
+            if time.monotonic() + pause > began + self._patience_now():
                 unsure = "; the last request may or may not have been carried out"
                 more = unsure if handle.was_reached else ""
                 raise StorageError(f"{self.where} cannot be reached{more}: {reason}")
-            time.sleep(pauses.pop(0))
+            time.sleep(pause)
+
+    def _call(self, work: Callable[[Connection], T], pool: Pool) -> T:
+        db = pool.getconn()
+        try:
+            return work(db)
+        except psycopg.Error:
+            self._close(pool)  # first, because an open pool would connect again when it gets `db`
+            raise
+        finally:
+            pool.putconn(db)
+
+    def _patience_now(self) -> float:
+        if self._patience is not None:
+            return self._patience
+        return PATIENCE if self._handle.value.was_reached else FIRST_PATIENCE
 
     def close(self) -> None:
         """Close the connections of this process. The next use opens new ones."""
@@ -131,10 +155,14 @@ class Database:
 
     def _connect(self) -> Pool:
         # The first connection raises its errors here; a pool would only log them in its threads.
-        with psycopg.connect(self._conninfo, autocommit=True) as db:
+        with Impatient.connect(self._conninfo, autocommit=True) as db:
+            db.silence = self._silence
             _prepare(db, self.where)
         return ConnectionPool(
             self._conninfo,
+            connection_class=Impatient,
+            configure=partial(_set_silence, seconds=self._silence),
+            timeout=self._silence,
             # No prepared statements: a connection pooler such as PgBouncer may not support them.
             kwargs={"autocommit": True, "prepare_threshold": None},
             min_size=0,
@@ -164,6 +192,10 @@ class _Handle:
         self.pool: Pool | None = None
         self.close_pool: Callable[[], Any] = lambda: None
         self.was_reached = False  # ever, by this process
+
+
+def _set_silence(db: Impatient, seconds: float) -> None:
+    db.silence = seconds
 
 
 def _close(pool: Pool, owner: int) -> None:

@@ -16,25 +16,38 @@ from tradewind.errors import NoSuchStudy
 from tradewind.log.chain import START, Head, check_same, seal
 from tradewind.log.codec import encode
 from tradewind.log.events import Created, Event
-from tradewind.log.log import Conflict, Log, already_exists, is_leased, not_found, random_id
+from tradewind.log.log import (
+    Conflict,
+    Log,
+    already_exists,
+    is_leased,
+    not_found,
+    random_id,
+    spool_folders,
+)
+from tradewind.log.perprocess import PerProcess
 from tradewind.log.rows import first_row, read_rows
-from tradewind.log.sqlite_file import File
+from tradewind.log.sqlite_file import PATIENCE, File
+from tradewind.log.stalls import Stall, Stalls
 
 
 class SqliteStore:
     """A store in the SQLite file at `path`. Creating the first study creates the file.
 
     `synchronous` "NORMAL" survives a killed process. "FULL" also survives a power cut, but waits
-    for the disk at every append. Leases end by `clock`, which all processes must share."""
+    for the disk at every append. If another process keeps the file locked, it is waited for as long
+    as `patience` says, in seconds or as text such as "10m". Leases end by `clock`, which all
+    processes must share."""
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         *,
         synchronous: str = "NORMAL",
+        patience: float | str = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.file = File(path, synchronous)
+        self.file = File(path, synchronous, checks.patience("patience", patience))
         self._clock = clock
 
     def __repr__(self) -> str:
@@ -99,9 +112,14 @@ class SqliteLog:
         self._file, self._clock, self._study, self._name = file, clock, study, name
         self._head = head
         self._place = f"study {name!r} in {file.path}"
+        self._stalls = PerProcess(Stalls)
 
     def __repr__(self) -> str:
         return f"<log of {self._place}>"
+
+    @property
+    def spool(self) -> tuple[str, ...]:
+        return spool_folders(f"{self._file.path}-spool")
 
     def append(
         self,
@@ -111,7 +129,10 @@ class SqliteLog:
         lease: tuple[int, float] | None = None,
     ) -> int:
         bodies, head = [encode(event) for event in events], self._head
-        with self._file.connect(write=bool(bodies or lease)) as db:
+        with (
+            self._stalls.value.watch() as last_stall,
+            self._file.connect(write=bool(bodies or lease)) as db,
+        ):
             length, line = self._end(db, head)
             check_same(head, length, line, self._place)
             if expected is not None and expected != length:
@@ -121,7 +142,7 @@ class SqliteLog:
             lines, head = seal(head, bodies)
             _insert(db, self._study, length, lines)
             if lease is not None:
-                self._lease(db, *checks.lease([lease[0]], lease[1]))
+                self._lease(db, *checks.lease([lease[0]], lease[1]), last_stall())
         self._head = head
         return head.length
 
@@ -148,16 +169,22 @@ class SqliteLog:
 
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
         trials, seconds = checks.lease(trials, seconds)
-        with self._file.connect(write=bool(trials)) as db:
+        write = bool(trials)
+        with (
+            self._stalls.value.watch(write=write) as last_stall,
+            self._file.connect(write=write) as db,
+        ):
             self._end(db, START)
-            return self._lease(db, trials, seconds)
+            return self._lease(db, trials, seconds, last_stall())
 
-    def _lease(self, db: sqlite3.Connection, trials: list[int], seconds: float) -> frozenset[int]:
+    def _lease(
+        self, db: sqlite3.Connection, trials: list[int], seconds: float, stall: Stall
+    ) -> frozenset[int]:
         now = self._clock()
         rows = db.execute(
             "SELECT trial, until, seconds FROM leases WHERE study = ?", (self._study,)
         )
-        leased = {trial: is_leased(until, length, now) for trial, until, length in rows}
+        leased = {trial: is_leased(until, length, now, stall) for trial, until, length in rows}
         if trials:
             leased |= dict.fromkeys(trials, seconds > 0)
             db.executemany(

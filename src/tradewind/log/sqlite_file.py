@@ -40,9 +40,12 @@ PRAGMA user_version = {SCHEMA};
 
 
 class File:
-    """The file at `path`. It is created when it is first written to."""
+    """The file at `path`. It is created when it is first written to. A lock of another process is
+    waited for `patience` seconds."""
 
-    def __init__(self, path: str | os.PathLike[str], synchronous: str) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], synchronous: str, patience: float = PATIENCE
+    ) -> None:
         text = os.fspath(path)
         if not isinstance(text, str):
             raise TypeError(f"the path of a SQLite file must be text, but got {path!r}")
@@ -55,6 +58,7 @@ class File:
             raise ValueError(f"synchronous must be NORMAL or FULL, but got {synchronous!r}")
         self.path = os.path.abspath(text)  # other processes may have other working directories
         self._synchronous = str(synchronous).upper()
+        self._patience = min(patience, 2e6)  # SQLite counts milliseconds in 32 bits
         self._lock = Lock()
         self._handle = PerProcess(_Handle)
 
@@ -79,7 +83,7 @@ class File:
                     raise
             except sqlite3.Error as error:
                 self.close()
-                raise _explain(error, self.path) from error
+                raise _explain(error, self.path, self._patience) from error
 
     def _connection(self, *, create: bool) -> sqlite3.Connection:
         """The open connection, or a new one if there is none or the file was replaced."""
@@ -91,9 +95,9 @@ class File:
         _check_path(self.path)
         if identity is None and not create:
             raise NoSuchStudy(f"there is no file {self.path}")
-        db = _connect(self.path, create=create)
+        db = _connect(self.path, self._patience, create=create)
         try:
-            _prepare(db, self.path)
+            _prepare(db, self.path, self._patience)
             db.execute(f"PRAGMA synchronous = {self._synchronous}")
             db.execute("PRAGMA foreign_keys = ON")
         except BaseException:
@@ -150,7 +154,7 @@ def _check_path(path: str) -> None:
         raise FormatError(_not_sqlite(path))
 
 
-def _connect(path: str, *, create: bool) -> sqlite3.Connection:
+def _connect(path: str, patience: float, *, create: bool) -> sqlite3.Connection:
     uri = Path(path).as_uri()
     if os.path.exists(path):
         try:
@@ -160,7 +164,7 @@ def _connect(path: str, *, create: bool) -> sqlite3.Connection:
     return sqlite3.connect(
         f"{uri}?mode={'rwc' if create else 'rw'}",
         uri=True,
-        timeout=PATIENCE,
+        timeout=patience,
         isolation_level=None,  # transactions begin and end only where this module says
         check_same_thread=False,
     )
@@ -195,7 +199,7 @@ def _is_ours(db: sqlite3.Connection, path: str) -> bool:
     return False
 
 
-def _prepare(db: sqlite3.Connection, path: str) -> None:
+def _prepare(db: sqlite3.Connection, path: str, patience: float) -> None:
     """Create the tables in a new file. This comes before the write-ahead log is switched on, so
     that the application id can be read without it."""
     (application,) = db.execute("PRAGMA application_id").fetchone()
@@ -206,7 +210,7 @@ def _prepare(db: sqlite3.Connection, path: str) -> None:
                 db.execute(statement)
         db.execute("COMMIT")
     _is_ours(db, path)
-    _switch_to_write_ahead(db, path)
+    _switch_to_write_ahead(db, path, patience)
 
 
 def _check_intact(db: sqlite3.Connection, path: str) -> None:
@@ -220,8 +224,8 @@ def _check_intact(db: sqlite3.Connection, path: str) -> None:
         raise FormatError(f"{path} is damaged: {found}; tradewind.repair keeps what can be read")
 
 
-def _switch_to_write_ahead(db: sqlite3.Connection, path: str) -> None:
-    deadline = time.monotonic() + PATIENCE
+def _switch_to_write_ahead(db: sqlite3.Connection, path: str, patience: float) -> None:
+    deadline = time.monotonic() + patience
     while True:
         try:
             (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -238,7 +242,7 @@ def _switch_to_write_ahead(db: sqlite3.Connection, path: str) -> None:
 
 
 _REASONS = {
-    sqlite3.SQLITE_BUSY: f"another process has kept it locked for {PATIENCE:.0f} seconds",
+    sqlite3.SQLITE_BUSY: "another process has kept it locked for {patience:g} seconds",
     sqlite3.SQLITE_FULL: "the disk is full; nothing was written",
     sqlite3.SQLITE_IOERR: "the disk reports an error",
     sqlite3.SQLITE_READONLY: "there is no permission to write to it, which even reading needs",
@@ -247,13 +251,14 @@ _REASONS = {
 }
 
 
-def _explain(error: sqlite3.Error, path: str) -> StorageError:
+def _explain(error: sqlite3.Error, path: str, patience: float) -> StorageError:
     code = _code(error)
     if code == sqlite3.SQLITE_NOTADB:
         return FormatError(_not_sqlite(path))
     if code == sqlite3.SQLITE_CORRUPT:
         return FormatError(f"{path} is damaged: {error}")
-    return StorageError(f"{path} cannot be used: {_REASONS.get(code, 'SQLite failed')} ({error})")
+    reason = _REASONS.get(code, "SQLite failed").format(patience=patience)
+    return StorageError(f"{path} cannot be used: {reason} ({error})")
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -53,6 +53,7 @@ class StudyState:
         self.position = 0
         self.claims = 0
         self.created = 0.0
+        self.first: Created | None = None  # the event that created the study
         self.goal: PlainData = {}
         self.strategy: PlainData = {}
         self.cost_name, self.per_training = "wall", False
@@ -133,6 +134,7 @@ class StudyState:
             case Created():
                 self._check(event, self.position == 0)
                 self.goal, self.strategy, self.created = event.goal, event.strategy, event.at
+                self.first = event
                 self.cost_name, self.per_training = event.cost, event.per_training
                 if event.data_seed is None:  # written by version 0.1
                     self._counts_late = True

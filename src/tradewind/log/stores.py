@@ -28,6 +28,7 @@ def open_store(storage: str | os.PathLike[str] | Store | None) -> Store:
     | `sqlite:///relative`, `sqlite:////absolute` | SQLite; special characters as %-codes   |
     | ... with `?synchronous=full` (or `normal`)  | SQLite; full also survives a power cut  |
     | `postgresql://...`, `postgres://...`        | PostgreSQL                              |
+    | a URL with `?patience=10m`                  | one that does not answer is tried so long |
     | a `Store`                                   | the same store                          |
     | None                                        | TRADEWIND_STORAGE if it is set, or memory |
     """
@@ -51,7 +52,8 @@ def _from_text(storage: str) -> Store:
     if kind in ("postgresql", "postgres"):
         from tradewind.log.postgres import PostgresStore  # needs an extra
 
-        return PostgresStore(f"{kind}{storage[len(kind) :]}")
+        url, patience = _split_patience(storage)
+        return PostgresStore(f"{kind}{url[len(kind) :]}", patience=patience)
     if kind == "sqlite":
         return _from_sqlite_url(storage[len("sqlite:") :])
     if kind:  # the rest may hold a password
@@ -78,10 +80,28 @@ def _from_sqlite_url(rest: str) -> Store:
             "a SQLite URL must be sqlite:///relative/path or sqlite:////absolute/path, "
             f"but got sqlite:{rest}"
         )
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    if unknown := options.keys() - {"synchronous"}:
+    options: dict[str, Any] = dict(parse_qsl(query, keep_blank_values=True))
+    if unknown := options.keys() - {"synchronous", "patience"}:
         raise ValueError(
-            "a SQLite URL may end in ?synchronous=full or ?synchronous=normal, "
-            f"but got {min(unknown)!r}"
+            "a SQLite URL may end in ?synchronous=full or ?synchronous=normal, and in "
+            f"?patience=10m, but got {min(unknown)!r}"
         )
+    if "patience" in options:
+        options["patience"] = _duration(options["patience"])
     return _from_path(unquote(path[3:]), **options)
+
+
+def _split_patience(url: str) -> tuple[str, float | str | None]:
+    """A URL without its `patience`, which is ours and not the server's, and that patience."""
+    address, _, query = url.partition("?")
+    options = query.split("&")
+    ours = [option for option in options if option.startswith("patience=")]
+    if not ours:
+        return url, None
+    rest = "&".join(option for option in options if option not in ours)
+    return f"{address}?{rest}" if rest else address, _duration(ours[-1].partition("=")[2])
+
+
+def _duration(text: str) -> float | str:
+    """A number without a unit is a number of seconds."""
+    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else text

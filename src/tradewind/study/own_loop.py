@@ -6,15 +6,17 @@ qualities that are maximized.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 from tradewind import checks
 from tradewind.checks import fraction, or_none, positive
 from tradewind.engine.leases import renew_lease
-from tradewind.engine.restore import restore
-from tradewind.errors import ConfigError, OutcomeError
+from tradewind.engine.restore import Result, can_end, restore
+from tradewind.engine.spool import catch_up, not_recorded, record_spooled
+from tradewind.errors import ConfigError, OutcomeError, StorageError, TrialError
 from tradewind.log.events import Failed, Finished
 from tradewind.runners.clocks import CLOCKS
 from tradewind.runners.outcomes import read_attributes, read_outcome
@@ -34,6 +36,8 @@ class OwnLoop(StudyResults):
         trial = self._session.ask(
             max_cost=checks.limit("max_cost", max_cost), lease=or_none(positive, "lease", lease)
         )
+        if self._session.has_spooled:
+            catch_up(self._session)
         return self._session.with_rival(trial)
 
     def beat(self, trial: Trial | int, lease: float) -> None:
@@ -55,15 +59,36 @@ class OwnLoop(StudyResults):
     ) -> Trial:
         """Report the value of an asked trial (or its value on each fold) and its cost: the cost of
         one training. `costs` are further costs by name, and `attributes` is anything else that you
-        want to keep, as JSON values."""
+        want to keep, as JSON values.
+
+        Telling the same result twice records it once. So if the store cannot be reached, you may
+        tell it again. If you do not, it waits in a file, and is recorded when the store is back."""
         outcome = self._outcome(value, cost, folds, costs, attributes)
         number, params = _identify(trial)
-        return self._session.finish(number, outcome, params=params)
+        with self._kept(Finished(number, outcome, at=self._session.clock()), params):
+            return self._session.finish(number, outcome, params=params)
 
     def fail(self, trial: Trial | int, reason: str = "failed") -> Trial:
-        """Report that an asked trial gave no result. It counts as a bad result."""
+        """Report that an asked trial gave no result. It counts as a bad result. As with `tell`, the
+        same report may be made again."""
         number, params = _identify(trial)
-        return self._session.fail(number, str(reason), params=params)
+        with self._kept(Failed(number, str(reason), at=self._session.clock()), params):
+            return self._session.fail(number, str(reason), params=params)
+
+    @contextmanager
+    def _kept(self, end: Finished | Failed, params: Mapping[str, Any] | None) -> Iterator[None]:
+        """Keep a result that cannot be recorded, and record it once the store is back."""
+        try:
+            yield
+        except StorageError as error:
+            with suppress(TrialError):  # not a trial of this study, as far as we know
+                trial = self._session.state.find(end.number, params)
+                result = Result.of(trial, end)
+                if can_end(trial, result):
+                    raise not_recorded(self._session, [result], error) from error
+            raise
+        if self._session.has_spooled:
+            catch_up(self._session)
 
     def abandon(self, trial: Trial | int, reason: str = "abandoned") -> Trial:
         """Give up an asked trial. Nothing is learned from it."""
@@ -125,8 +150,9 @@ class OwnLoop(StudyResults):
         was restored. The study continues with what the store has now, and the results that this
         process knows and the store lacks are recorded again. Returns the trials they belong to.
 
-        A result whose number was given to another configuration meanwhile gets a new number."""
-        changed = restore(self._session)
+        A result whose number was given to another configuration meanwhile gets a new number.
+        Results that wait in a file because the store could not be reached are recorded, too."""
+        changed = [*restore(self._session), *record_spooled(self._session)]
         return [self._session.trial(number) for number in changed]
 
     def _result_of(self, trial: Trial) -> Finished | Failed | None:

@@ -15,6 +15,7 @@ from typing import Any, Literal, Never, TypeAlias
 from tradewind import checks, recipes, seeds
 from tradewind.engine import plan
 from tradewind.engine.session import Session
+from tradewind.engine.spool import warn_of_spooled
 from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyExists
 from tradewind.goals import Goal, Quality
 from tradewind.log.events import Created
@@ -153,7 +154,9 @@ def _open(
     """The study in a log. A new goal or strategy is written with the next trial, not before, so
     that looking at a study changes nothing."""
     used_goal, used_strategy = _parts(state, goal, strategy)
-    return Study(Session(log, state, goal=used_goal, strategy=used_strategy), name=name)
+    session = Session(log, state, goal=used_goal, strategy=used_strategy)
+    warn_of_spooled(session)
+    return Study(session, name=name)
 
 
 def _parts(

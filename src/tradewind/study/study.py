@@ -62,6 +62,7 @@ class Study(OwnLoop):
         max_retries: int = 0,
         give_up_after: int | None = 5,
         lease: float = 30.0,
+        patience: float | str | None = 30.0,
         only_queued: bool = False,
         stop: StoppingRule | Iterable[StoppingRule] | None = None,
         callbacks: Iterable[Callback] = (),
@@ -89,6 +90,10 @@ class Study(OwnLoop):
         finished and `give_up_after` trials have failed in the same way, `BrokenObjective` is raised
         with the first error; None never gives up. At the end, a warning says how many trials failed
         and why.
+
+        If the store does not answer, it is tried again for `patience` (seconds, or text such as
+        "10m"; None for ever). Then the search ends, and results that could not be recorded wait in
+        a file, which the next `optimize` or `restore` records.
 
         `stop` is a rule, or several, that may end the search earlier. It is asked after each
         result, and `study.stopped` then says why.
@@ -119,6 +124,7 @@ class Study(OwnLoop):
             checks.count("max_retries", max_retries) or 0,
             positive("lease", lease),
             or_none(checks.whole, "give_up_after", give_up_after, 1),
+            checks.patience("patience", patience),
         )
         memory = checks.limit("trial_memory", trial_memory, positive)
         each = TrialLimits(
@@ -171,6 +177,7 @@ class Study(OwnLoop):
         slots_per_gpu: int = 1,
         runner: Runner | None = None,
         max_retries: int = 0,
+        patience: float | str | None = 30.0,
         show_progress: bool | None = None,
     ) -> Confirmation:
         """Run the `top` configurations under a goal again, each `repeats` times with another seed,
@@ -192,6 +199,7 @@ class Study(OwnLoop):
                 slots_per_gpu=slots_per_gpu,
                 runner=runner,
                 max_retries=max_retries,
+                patience=patience,
                 show_progress=show_progress,
             )
 
