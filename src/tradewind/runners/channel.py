@@ -1,8 +1,8 @@
-"""The channel between the driver and a worker: messages, each after four bytes with its length.
+"""The channel between the driver and a worker: messages, each after a header.
 
 The driver never waits for a worker, neither for the rest of a message nor for room to send one. And
 it does not trust what it reads, because an objective may write to any descriptor: a message has at
-most `LARGEST` bytes, and consists of expected classes and built-in types.
+most `LARGEST` bytes and the right checksum, and consists of expected classes and built-in types.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import pickle
 import select
 import socket
 import struct
+import zlib
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
 LARGEST = 2**20  # bytes of a message to the driver
 
-_LENGTH = struct.Struct("!I")
+_BEGIN = b"twnd"
+_HEADER = struct.Struct("!4sII")  # these bytes, the length and the checksum
 _AT_ONCE = 2**16  # bytes to read at once
 
 
@@ -27,9 +29,9 @@ class NotAMessage(Exception):
 
 
 def encode(message: Any) -> bytes:
-    """The bytes of a message, with its length."""
+    """The bytes of a message, with its header."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    return _LENGTH.pack(len(data)) + data
+    return _HEADER.pack(_BEGIN, len(data), zlib.crc32(data)) + data
 
 
 class DriverEnd:
@@ -66,6 +68,8 @@ class DriverEnd:
 
     def flush(self) -> None:
         """Send more. What a dead worker would not read is dropped."""
+        if not self._unsent:
+            return
         try:
             self._unsent = self._unsent[self._line.send(self._unsent) :]
         except BlockingIOError:
@@ -77,38 +81,45 @@ class DriverEnd:
 
     @property
     def has_message(self) -> bool:
-        """Whether `receive` would return a message, or raise."""
+        """Whether a message is complete, or something is wrong."""
         self._read()
-        length = self._length()
-        return length > LARGEST or len(self._received) >= _LENGTH.size + length
+        try:
+            return self._end() is not None
+        except NotAMessage:
+            return True
 
     def receive(self) -> Any | None:
         """The next message; None if none is complete. It closes itself at the end of the stream,
         and raises NotAMessage."""
-        if self.closed:
-            return None
-        more, length = self._read(), self._length()
-        if length > LARGEST:
-            raise NotAMessage(f"a message of {length} bytes, but {LARGEST} are the most")
-        end = _LENGTH.size + length
-        if len(self._received) < end:
+        more = self._read()
+        end = self._end()
+        if end is None:
             if not more:
                 self.close()
             return None
-        data = bytes(self._received[_LENGTH.size : end])
+        _, _, checksum = _HEADER.unpack_from(self._received)
+        data = bytes(self._received[_HEADER.size : end])
         del self._received[:end]
+        if zlib.crc32(data) != checksum:
+            raise NotAMessage("a wrong checksum")
         return _decode(data, self._expected)
 
-    def _length(self) -> int:
-        """The length of the next message, as far as it is known."""
-        if len(self._received) < _LENGTH.size:
-            return 0
-        length: int = _LENGTH.unpack_from(self._received)[0]
-        return length
+    def _end(self) -> int | None:
+        """Where the next message ends; None if it is not complete."""
+        begin = bytes(self._received[: len(_BEGIN)])
+        if not _BEGIN.startswith(begin):
+            raise NotAMessage(f"a message must begin with {_BEGIN!r}, but got {begin!r}")
+        if len(self._received) < _HEADER.size:
+            return None
+        length: int = _HEADER.unpack_from(self._received)[1]
+        if length > LARGEST:
+            raise NotAMessage(f"a message may have {LARGEST} bytes, but this one has {length}")
+        end = _HEADER.size + length
+        return end if len(self._received) >= end else None
 
     def _read(self) -> bool:
         """Read what has arrived, up to the length of one message. Returns whether more can come."""
-        while not self.closed and len(self._received) < _LENGTH.size + LARGEST:
+        while not self.closed and len(self._received) < _HEADER.size + LARGEST:
             try:
                 data = self._line.recv(_AT_ONCE)
             except BlockingIOError:
@@ -124,8 +135,8 @@ class DriverEnd:
 def _decode(data: bytes, expected: Mapping[tuple[str, str], type]) -> Any:
     try:
         return _Unpickler(io.BytesIO(data), expected).load()
-    except Exception as error:  # damaged bytes raise almost anything
-        raise NotAMessage(f"{len(data)} bytes that cannot be read ({error})") from None
+    except Exception as error:  # bytes that are no pickle raise almost anything
+        raise NotAMessage(f"it cannot be read ({type(error).__name__}: {error})") from None
 
 
 class _Unpickler(pickle.Unpickler):
@@ -161,7 +172,7 @@ class WorkerEnd:
         poll.register(self._line, select.POLLIN)
         if not poll.poll(None if seconds is None else 1000 * seconds):
             raise TimeoutError
-        (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
+        _, length, _ = _HEADER.unpack(self._read(_HEADER.size))
         return pickle.loads(self._read(length))
 
     def _read(self, length: int) -> bytes:
