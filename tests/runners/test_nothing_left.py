@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,8 +16,8 @@ import psutil
 import pytest
 
 from tests.runners.scenes import alive, eventually, hiding, run_script, written
-from tests.runners.trials import all_of, the_one, trial
-from tradewind.runners import guard
+from tests.runners.trials import PATIENCE, all_of, the_one, trial
+from tradewind.runners import child, guard
 from tradewind.runners.processes import ProcessRunner, ProcessWorkers
 from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import Failure, Lost, Stopped, TrialLimits
@@ -142,6 +144,47 @@ def test_a_bounded_fork_bomb_is_ended(opened: Open, tmp_path: Path) -> None:
     workers.stop([0], "as scripted")
     all_of(workers, 1)
     assert not [file for file in tmp_path.iterdir() if alive(int(file.name))]
+
+
+def test_a_forked_copy_of_the_driver_ends_nothing(opened: Open) -> None:
+    workers = opened(lambda run: float(os.getpid()))
+    first = the_one(workers).result
+    if (copy := os.fork()) == 0:
+        try:
+            workers.close()
+        finally:
+            os._exit(0)
+    os.waitpid(copy, 0)
+    second = the_one(workers).result
+    assert isinstance(first, Outcome)
+    assert isinstance(second, Outcome)
+    assert first.value == second.value
+
+
+def test_closing_does_not_wait_for_a_copy_of_a_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies: list[socket.socket] = []
+
+    def pair() -> tuple[socket.socket, socket.socket]:
+        """As if another thread had forked before we closed the worker's end."""
+        ours, theirs = make_pair()
+        copies.append(theirs.dup())
+        return ours, theirs
+
+    make_pair = socket.socketpair
+    monkeypatch.setattr(socket, "socketpair", pair)
+    monkeypatch.setattr(child, "_GIVE_UP", 3600.0)
+    workers = ProcessRunner(1, grace=0.3).open(hiding(tmp_path), TrialLimits())
+    workers.submit(trial())
+    pids = written(tmp_path / "pids0")
+    closing = threading.Thread(target=workers.close, daemon=True)
+    closing.start()
+    closing.join(PATIENCE)
+    assert not closing.is_alive()
+    assert not [pid for pid in pids if alive(pid)]
+    for copy in copies:
+        copy.close()
 
 
 # ---- stopped processes ----

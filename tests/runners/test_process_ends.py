@@ -24,6 +24,7 @@ from tradewind.types import Outcome
 
 Open = Callable[..., ProcessWorkers]
 MIB = 2**20
+HOG = f"held = b'x' * {600 * MIB}; {SLEEPER}"
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* workers share .* core:UserWarning")
 
@@ -89,10 +90,16 @@ def hog(run: Run) -> None:
 
 
 def hog_in_a_child(run: Run) -> None:
-    subprocess.run([sys.executable, "-c", f"held = b'x' * {600 * MIB}; {SLEEPER}"], check=True)
+    subprocess.run([sys.executable, "-c", HOG], check=True)
 
 
-@pytest.mark.parametrize("objective", [hog, hog_in_a_child])
+def hog_in_a_daemon(run: Run) -> None:
+    start = f"subprocess.Popen([sys.executable, '-c', {HOG!r}])"
+    subprocess.run([sys.executable, "-c", f"import subprocess, sys; {start}"], check=True)
+    time.sleep(600)
+
+
+@pytest.mark.parametrize("objective", [hog, hog_in_a_child, hog_in_a_daemon])
 def test_a_trial_that_takes_too_much_memory_has_failed(opened: Open, objective: Objective) -> None:
     workers = opened(lambda run: objective(run) if run.number == 0 else 1.0, memory=500 * MIB)
     result = the_one(workers).result

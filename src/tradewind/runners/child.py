@@ -58,7 +58,8 @@ class Child:
         while not self._gone:
             reports = read_reports(self._control.fileno())
             if reports is None:
-                self._gone, self.was_lost = True, self.was_lost or self._code is None
+                self._on_report(Report(Kind.LOST))
+                self._gone = True
             elif not reports:
                 return
             else:
@@ -74,7 +75,9 @@ class Child:
             case Kind.ENDED:
                 self._code, self.stopped_by = report.first, None
             case Kind.LOST:
-                self.was_lost = self._code is None
+                self.was_lost = self.was_lost or self._code is None
+            case Kind.GONE:
+                self._gone = True
             case Kind.STOPPED:
                 self.stopped_by = report.first
             case Kind.CONTINUED:

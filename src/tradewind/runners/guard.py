@@ -22,8 +22,7 @@ driver, requests, use_marks, *sys.path[:] = sys.argv[1:]
 from tradewind.runners.guard_process import watch
 watch(int(driver), int(requests), use_marks=use_marks == "True")
 """
-_PATIENCE = 10.0  # seconds that the guard may take to read a request
-_GIVE_UP = 70.0  # seconds that it may take to end: longer than it tries to kill a process
+_PATIENCE = 10.0  # seconds that the guard may take to read a request, or to end
 
 
 class Guard:
@@ -39,15 +38,19 @@ class Guard:
         self._requests.settimeout(_PATIENCE)
         arguments = [os.getpid(), theirs.fileno(), USE_MARKS]
         path = [entry for entry in sys.path if isinstance(entry, str)]
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOT, *map(str, arguments), *path],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
+        try:
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", _BOOT, *map(str, arguments), *path],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                )
+        except OSError as error:
+            self._requests.close()
+            raise WorkerError(f"the guard of the workers cannot be started: {error}") from error
 
     def start_worker(self, launch: Launch) -> tuple[socket.socket, socket.socket]:
         """Start a worker process. Returns the driver's ends of its channel and of the socket to its
@@ -84,16 +87,14 @@ class Guard:
         self._process.send_signal(signal.SIGCONT)
 
     def dismiss(self) -> None:
-        """End the guard process with all that it has started, and wait until they have ended."""
+        """End the guard process with all that it has started, and wait until they have ended. If a
+        process hangs in the kernel, the guard goes on without us."""
         with suppress(OSError):  # it may have ended already
             self._requests.shutdown(socket.SHUT_RDWR)  # even if a forked process has a copy
         self._requests.close()
         self.wake()
-        try:
-            self._process.wait(_GIVE_UP)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_PATIENCE)
 
 
 def _is_open(descriptor: int) -> bool:

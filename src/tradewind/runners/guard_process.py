@@ -34,8 +34,8 @@ _KILL_EVERY = 0.02  # seconds between searches for what a killed keeper has left
 
 
 class _Kept(NamedTuple):
-    """A keeper, seen from the guard. The guard holds the keeper's end of the control socket too: it
-    closes when both have closed it, which means that nothing of the worker is left."""
+    """A keeper, seen from the guard. The guard has the keeper's end of the control socket too, to
+    report in its place if it is killed."""
 
     control: int
     mark: str | None
@@ -107,7 +107,9 @@ class _Guard:
             strays += find_descendants(mark, spare=self._kept)
         send_signal(strays, signal.SIGKILL)
         if not strays:
-            _close(kept.control for kept in self._killed)
+            for kept in self._killed:
+                send_report(kept.control, Report(Kind.GONE))
+                os.close(kept.control)
             self._killed = []
 
     def _start_keeper(self, descriptors: list[int]) -> None:
@@ -115,6 +117,7 @@ class _Guard:
             _close(descriptors)
             return
         request, control, *rest = descriptors
+        os.set_blocking(control, False)
         self._started += 1
         kept = _Kept(control, self._mark and f"{self._mark}.{self._started}")
         start = Start(*_read_request(request), *rest)
@@ -123,6 +126,7 @@ class _Guard:
             pid = os.fork()
         except OSError as error:
             send_report(control, Report(Kind.FAILED, error.errno or 0))
+            send_report(control, Report(Kind.GONE))
             os.close(control)
         else:
             if pid == 0:

@@ -20,7 +20,7 @@ from tradewind.runners.descendants import (
     signal_when_parent_dies,
 )
 from tradewind.runners.marks import add_mark
-from tradewind.runners.reports import TERMINATE, Kind, Report, send_report
+from tradewind.runners.reports import KILL, TERMINATE, Kind, Report, send_report
 
 CHECK_EVERY = 0.5  # seconds between checks for what the kernel does not tell, if there are marks
 
@@ -76,7 +76,7 @@ class Keeper:
         self._control, self._guard, self._mark = control, guard, mark
         self._start = start
         self._worker = 0
-        self._terminating = False
+        self._terminating = self._killing = False
         self._told: set[int] = set()  # the processes that have got SIGTERM
 
     def run(self) -> None:
@@ -88,19 +88,29 @@ class Keeper:
             signal_when_parent_dies(signal.SIGCONT)  # it works even if somebody has stopped us
         self._worker = self._start_worker()
         send_report(self._control, Report(Kind.STARTED, os.getpid(), self._worker))
-        while self._has_work():
-            if os.getppid() != self._guard:
-                send_report(self._control, Report(Kind.LOST))
-                kill_descendants(self._mark, self._reap)
-                return
-            if self._control in wait_for([self._control], wake, self._patience()):
-                order = _read_order(self._control)
-                if order != TERMINATE:  # it must be killed, or the driver is gone
-                    kill_descendants(self._mark, self._reap)
-                    return
-                self._terminating = True
+        while self._has_work() and not self._must_kill():
             if self._terminating:
                 self._terminate()
+            if self._control in wait_for([self._control], wake, self._patience()):
+                self._read_orders()
+        kill_descendants(self._mark, self._reap)
+        send_report(self._control, Report(Kind.GONE))
+
+    def _must_kill(self) -> bool:
+        if os.getppid() != self._guard:
+            send_report(self._control, Report(Kind.LOST))
+            return True
+        return self._killing
+
+    def _read_orders(self) -> None:
+        try:
+            orders = os.read(self._control, 4096)
+        except BlockingIOError:
+            return
+        except OSError:
+            orders = b""
+        self._terminating = TERMINATE in orders or self._terminating
+        self._killing = KILL in orders or not orders  # nothing: the driver has gone
 
     def _has_work(self) -> bool:
         return self._reap() or (self._mark is not None and bool(find_descendants(self._mark)))
@@ -134,6 +144,8 @@ class Keeper:
                 os.close(descriptor)
             return pid
         try:
+            for number in _WAKING:
+                signal.signal(number, signal.SIG_DFL)
             os.setsid()
             environment = start.environment
             if self._mark is not None:
@@ -144,8 +156,8 @@ class Keeper:
                     os._exit(1)
             os.chdir(start.folder)
             stdin = os.open(os.devnull, os.O_RDONLY)
-            for number, descriptor in enumerate((stdin, start.stdout, start.stderr)):
-                os.dup2(descriptor, number)
+            for standard, descriptor in enumerate((stdin, start.stdout, start.stderr)):
+                os.dup2(descriptor, standard)
             for descriptor in (start.channel, start.blob):
                 os.set_inheritable(descriptor, True)
             descriptors = str(start.channel), str(start.blob)
@@ -162,11 +174,3 @@ def _describe(status: int) -> Report:
     if os.WIFCONTINUED(status):
         return Report(Kind.CONTINUED)
     return Report(Kind.ENDED, os.waitstatus_to_exitcode(status))
-
-
-def _read_order(control: int) -> bytes:
-    """The last order; nothing when the driver has closed its end."""
-    try:
-        return os.read(control, 4096)[-1:]
-    except OSError:
-        return b""

@@ -127,7 +127,7 @@ class ProcessWorkers:
         self._guard = Guard()
         environment = limit_threads(os.environ, threads)
         self._slots = [self._make_slot(device, environment, runner.grace) for device in device_of]
-        self._closed = False
+        self._closed, self._pid = False, os.getpid()
         try:
             self._start()
         except BaseException:
@@ -192,7 +192,7 @@ class ProcessWorkers:
         return time.monotonic()
 
     def close(self) -> None:
-        if self._closed:
+        if self._closed or os.getpid() != self._pid:  # a forked process has only copies
             return
         self._closed = True
         try:

@@ -1,7 +1,7 @@
-"""What is said about a worker process on the socket between the driver and the worker's keeper.
+"""What is said on the socket between the driver and the keeper of a worker.
 
-The keeper sends reports, and the driver sends orders. The other end of the socket closes when
-nothing of the worker is left.
+The keeper sends reports, and the driver sends orders. The last report says that nothing of the
+worker is left. If the keeper and the guard are both killed, the socket closes without it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class Kind(Enum):
     FAILED = b"f"  # the error number: there is no worker
     ENDED = b"e"  # the exit code, or minus the signal
     LOST = b"l"  # somebody has killed the keeper or the guard, so everything ends
+    GONE = b"g"  # nothing of the worker is left, nor of what it started
     STOPPED = b"s"  # the signal
     CONTINUED = b"c"
 
