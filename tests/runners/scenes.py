@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -49,6 +50,42 @@ def starting(
         child = subprocess.Popen([sys.executable, "-c", code], start_new_session=session)
         file.with_suffix(".part").write_text(f"{os.getpid()} {child.pid}\n")
         file.with_suffix(".part").rename(file)
+        if then is not None:
+            return then(run)
+        time.sleep(600)
+
+    return objective
+
+
+def forget_environment() -> None:
+    """Overwrite this process's environment where others can see it, as `setproctitle` does."""
+    if sys.platform == "linux":
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        begin, end = int(fields[47]), int(fields[48])
+        ctypes.memset(begin, 0, end - begin)
+        assert not Path("/proc/self/environ").read_bytes().strip(b"\0")
+
+
+def start_a_daemon(file: Path, *, environment: dict[str, str] | None) -> None:
+    """Start a process without a parent, in a session of its own, deaf to SIGTERM. Its number goes
+    into the file, after our own."""
+    options = "start_new_session=True, stdout=subprocess.DEVNULL"
+    start = f"subprocess.Popen([sys.executable, '-c', {STUBBORN!r}], {options})"
+    code = f"import subprocess, sys; print({start}.pid)"
+    command = [sys.executable, "-c", code]
+    daemon = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True).stdout
+    file.with_suffix(".part").write_text(f"{os.getpid()} {int(daemon)}\n")
+    file.with_suffix(".part").rename(file)
+
+
+def hiding(folder: Path, then: Objective | None = None, *, marked: bool = False) -> Objective:
+    """An objective that hides itself and a daemon as well as it can, or so that their environments
+    can still be seen."""
+
+    def objective(run: Run) -> Any:
+        if not marked:
+            forget_environment()
+        start_a_daemon(folder / f"pids{run.number}", environment=None if marked else {})
         if then is not None:
             return then(run)
         time.sleep(600)

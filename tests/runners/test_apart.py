@@ -120,17 +120,19 @@ def test_processes_go_with_a_caller_that_is_killed(tmp_path: Path) -> None:
     with run_script(tmp_path / "caller.py", code) as caller:
         pids = written(tmp_path / "pids")
         pids += [p.pid for p in psutil.Process(caller.pid).children(recursive=True)]
-        assert len(set(pids)) == 4  # one idle, one busy with its child, and the guard
+        # the guard, an idle worker and its keeper, a busy one, its keeper and its child
+        assert len(set(pids)) == 6
         caller.send_signal(signal.SIGKILL)
     eventually(lambda: not [pid for pid in pids if alive(pid)])
 
 
 def test_processes_go_with_a_caller_that_ends(tmp_path: Path) -> None:
-    code = f"{CALLER}\nimport psutil; print(*[p.pid for p in psutil.Process().children()])"
+    every = "psutil.Process().children(recursive=True)"
+    code = f"{CALLER}\nimport psutil; print(*[p.pid for p in {every}])"
     with run_script(tmp_path / "caller.py", code) as caller:
         out, _ = caller.communicate()
     assert caller.returncode == 0
-    assert len(out.split()) == 2
+    assert len(out.split()) == 3  # the guard, a keeper and a worker
     assert not [pid for pid in map(int, out.split()) if alive(pid)]
 
 

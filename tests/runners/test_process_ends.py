@@ -24,6 +24,7 @@ from tradewind.types import Outcome
 
 Open = Callable[..., ProcessWorkers]
 MIB = 2**20
+HOG = f"held = b'x' * {600 * MIB}; {SLEEPER}"
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* workers share .* core:UserWarning")
 
@@ -62,22 +63,6 @@ def test_a_timeout_takes_what_was_started_with_it(
     assert not [pid for pid in pids if alive(pid)]
 
 
-def test_a_timeout_finds_processes_whose_parents_have_gone(opened: Open, tmp_path: Path) -> None:
-    def daemonize(run: Run) -> None:
-        made = f"subprocess.Popen([sys.executable, '-c', {STUBBORN!r}], start_new_session=True)"
-        code = f"import subprocess, sys; open(sys.argv[1], 'w').write(str({made}.pid))"
-        subprocess.run([sys.executable, "-c", code, str(tmp_path / "part")], check=True)
-        (tmp_path / "part").rename(tmp_path / "pids")
-        time.sleep(600)
-
-    workers = opened(daemonize)
-    workers.submit(trial())
-    (pid,) = written(tmp_path / "pids")
-    workers.stop([0], "as scripted")
-    all_of(workers, 1)
-    assert not alive(pid)
-
-
 def test_killing_one_trial_does_not_keep_the_others_waiting(opened: Open, tmp_path: Path) -> None:
     def objective(run: Run) -> float:
         if run.number == 0:
@@ -105,10 +90,16 @@ def hog(run: Run) -> None:
 
 
 def hog_in_a_child(run: Run) -> None:
-    subprocess.run([sys.executable, "-c", f"held = b'x' * {600 * MIB}; {SLEEPER}"], check=True)
+    subprocess.run([sys.executable, "-c", HOG], check=True)
 
 
-@pytest.mark.parametrize("objective", [hog, hog_in_a_child])
+def hog_in_a_daemon(run: Run) -> None:
+    start = f"subprocess.Popen([sys.executable, '-c', {HOG!r}])"
+    subprocess.run([sys.executable, "-c", f"import subprocess, sys; {start}"], check=True)
+    time.sleep(600)
+
+
+@pytest.mark.parametrize("objective", [hog, hog_in_a_child, hog_in_a_daemon])
 def test_a_trial_that_takes_too_much_memory_has_failed(opened: Open, objective: Objective) -> None:
     workers = opened(lambda run: objective(run) if run.number == 0 else 1.0, memory=500 * MIB)
     result = the_one(workers).result
@@ -213,7 +204,9 @@ def test_closing_leaves_nothing_behind(tmp_path: Path, busy: bool) -> None:
     pids = written(tmp_path / "pids")
     if not busy:
         all_of(workers, 1)
-    assert len(set(psutil.Process().children()) - before) == 3  # two workers and the guard
+    (guard,) = set(psutil.Process().children()) - before
+    pids += [process.pid for process in guard.children(recursive=True)]
+    assert len(set(pids)) == 5  # two keepers, two workers and the child
     workers.close()
     assert not [pid for pid in pids if alive(pid)]
     assert set(psutil.Process().children()) <= before  # zombies would be among them
@@ -254,22 +247,9 @@ def test_a_killed_driver_leaves_nothing_behind(tmp_path: Path) -> None:
         written(tmp_path / "pids0")
         written(tmp_path / "pids1")
         everyone = psutil.Process(driver.pid)
-        # two workers, the guard, and each objective's child with its own child
-        eventually(lambda: len(everyone.children(recursive=True)) == 7)
+        # the guard, two keepers, two workers, and each objective's child with its own child
+        eventually(lambda: len(everyone.children(recursive=True)) == 9)
         pids = [process.pid for process in everyone.children(recursive=True)]
         driver.send_signal(signal.SIGKILL)
         driver.stdout.read()  # ends when nobody has it open any more
     eventually(lambda: not [pid for pid in pids if alive(pid)])
-
-
-def test_a_guard_that_was_killed_is_replaced(opened: Open) -> None:
-    workers = opened(lambda run: 1.0)
-    guard = workers._guard._process
-    guard.kill()
-    guard.wait()
-    the_one(workers)
-    new = workers._guard._process
-    assert new.pid != guard.pid
-    assert alive(new.pid)
-    workers.close()
-    assert new.poll() == 0  # it was dismissed, and not killed

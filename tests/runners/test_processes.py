@@ -21,7 +21,7 @@ import pytest
 import tradewind
 from tests.runners.scenes import alive, eventually, run_script, starting, written
 from tests.runners.trials import NO_LIMITS, all_of, the_one, trial
-from tradewind.runners import child, processes
+from tradewind.runners import processes
 from tradewind.runners.processes import ProcessRunner, ProcessWorkers
 from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import Failure, Lost
@@ -374,17 +374,12 @@ def test_a_crash_takes_what_was_started_with_it(opened: Open, tmp_path: Path) ->
     assert not [pid for pid in written(tmp_path / "pids") if alive(pid)]
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["told", "looking"])
-def test_a_crash_is_seen_though_a_child_keeps_the_channel_open(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, told: bool
-) -> None:
+def test_a_crash_is_seen_though_a_child_keeps_the_channel_open(opened: Open) -> None:
     def objective(run: Run) -> None:
         if os.fork() == 0:
             time.sleep(600)
         os._exit(6)
 
-    if not told:  # as where the system cannot tell of deaths
-        monkeypatch.setattr(child, "_open_pidfd", lambda pid: None)
     assert "exit code 6" in failure_of(opened(objective)).error
 
 

@@ -12,14 +12,13 @@ import math
 import os
 import threading
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import IO
 
 from tradewind.errors import WorkerError
-from tradewind.runners.child import Launch, put_in_file
 from tradewind.runners.guard import Guard
+from tradewind.runners.launch import Launch, put_in_file
 from tradewind.runners.resources import VISIBLE
 from tradewind.runners.runner import Done, TrialLimits
 from tradewind.runners.slot import Slot, close_all, wait_for_results
@@ -87,7 +86,6 @@ class _IdleSlots:
 
     def __init__(self) -> None:
         self._pid, self._lock = os.getpid(), threading.Lock()
-        self._mark, self._started = uuid.uuid4().hex, 0
         self._guard: Guard | None = None
         self._idle: list[tuple[_Key, float, Slot]] = []  # and since when
 
@@ -96,18 +94,16 @@ class _IdleSlots:
         with self._lock:
             self._drop_old()
             if self._guard is None:
-                self._guard = Guard(self._mark)
+                self._guard = Guard()
                 atexit.register(self.close)
-            self._guard.restart_if_dead()
+            guard = self._guard
             for entry in self._idle:
                 if entry[0] == key:
                     self._idle.remove(entry)
                     entry[2].launch = replace(entry[2].launch, blob=blob)
                     return entry[2]
-            self._started += 1
-            mark = f"{self._mark}.{self._started}"
         launch = Launch.of(blob, os.environ, device=key.device, idle=2 * _KEEP)
-        return Slot(launch, mark=mark, grace=_GRACE, device=key.device)
+        return Slot(launch, guard, grace=_GRACE, device=key.device)
 
     def put_back(self, key: _Key, slot: Slot) -> None:
         with self._lock:

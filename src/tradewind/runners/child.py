@@ -1,4 +1,4 @@
-"""A worker process seen from the driver: its channel, its memory, and how it is ended.
+"""A worker process seen from the driver: its channel, what its keeper reports, and how it is ended.
 
 Nothing here blocks. The driver checks a child when one of its `sources` is ready, and at the latest
 at its `next_check`.
@@ -8,165 +8,168 @@ from __future__ import annotations
 
 import math
 import os
-import pickle
 import signal
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from multiprocessing.connection import Connection, Pipe
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import WorkerError
-from tradewind.runners.guard import add_mark, find_processes, send_signal
-from tradewind.runners.messages import Answer, Begun, Loaded
-from tradewind.runners.worker import BOOT
+from tradewind.runners.channel import DriverEnd, NotAMessage
+from tradewind.runners.guard import Guard
+from tradewind.runners.launch import Launch
+from tradewind.runners.messages import MESSAGE_CLASSES
+from tradewind.runners.reports import KILL, TERMINATE, Kind, Report, read_reports
 from tradewind.types import Trial
 
 if TYPE_CHECKING:
     import psutil
 
-_CHECK_EVERY = 0.05  # seconds between checks for what makes no source ready
+_SEND_EVERY = 0.05  # seconds between attempts to send what a worker did not have room for
 _SILENT = 1.0  # seconds that a process may live after it has closed its channel
 _GIVE_UP = 10.0  # seconds after SIGKILL when a process that hangs in the kernel is left alone
 
 
-@dataclass(frozen=True)
-class Launch:
-    """How to start worker processes: with the driver's folder and import path as they are now.
-
-    `idle` is the number of seconds after which a worker without a trial ends by itself."""
-
-    blob: IO[bytes]
-    environment: Mapping[str, str]
-    device: str
-    idle: float | None
-    folder: str
-    path: tuple[str, ...]
-
-    @classmethod
-    def of(
-        cls,
-        blob: IO[bytes],
-        environment: Mapping[str, str],
-        *,
-        device: str = "cpu",
-        idle: float | None = None,
-    ) -> Launch:
-        path = tuple(entry for entry in sys.path if isinstance(entry, str))
-        return cls(blob, environment, device, idle, os.getcwd(), path)
-
-
-def put_in_file(blob: bytes) -> IO[bytes]:
-    """A file without a name that many workers can read at the same time."""
-    file: IO[bytes]
-    if hasattr(os, "memfd_create"):  # Linux: the file stays in memory
-        file = os.fdopen(os.memfd_create("objective"), "w+b")
-    else:
-        file = tempfile.TemporaryFile()  # noqa: SIM115  the caller closes it
-    file.write(blob)
-    file.flush()
-    return file
-
-
 class Child:
-    """One worker process, with everything that it starts."""
+    """One worker process, with everything that it starts.
 
-    def __init__(self, launch: Launch, mark: str) -> None:
-        self._mark = mark
-        self._channel, theirs = Pipe()
-        with theirs:
-            try:
-                self._process = _start_process(launch, mark, theirs)
-            except OSError as error:
-                self._channel.close()
-                raise WorkerError(f"a worker process cannot be started: {error}") from error
-        self._pidfd = _open_pidfd(self._process.pid)
+    `pid` is its process number, once it has one. `stopped_by` is the signal that has stopped it, if
+    one has. `was_lost` says that somebody has killed its keeper or the guard, and so the worker.
+    `fault` describes what it has sent although it should not."""
+
+    def __init__(self, launch: Launch, guard: Guard) -> None:
+        self._guard = guard
+        channel, self._control = guard.start_worker(launch)
+        self._control.setblocking(False)
+        self._channel = DriverEnd(channel, MESSAGE_CLASSES)
         self._channel_closed_at = math.inf
+        self.pid: int | None = None
+        self.stopped_by: int | None = None
+        self.was_lost = False
+        self.fault: str | None = None
+        self._keeper: int | None = None
+        self._errno: int | None = None
+        self._code: int | None = None
+        self._gone = False
         self._kill_at = math.inf
-        self._signalled: list[psutil.Process] = []
+        self._orders = b""  # that were given to the keeper
+
+    # ---- reports ----
+
+    def read_reports(self) -> None:
+        """Read what the keeper has reported."""
+        while not self._gone:
+            reports = read_reports(self._control.fileno())
+            if reports is None:
+                self._on_report(Report(Kind.LOST))
+                self._gone = True
+            elif not reports:
+                return
+            else:
+                for report in reports:
+                    self._on_report(report)
+
+    def _on_report(self, report: Report) -> None:
+        match report.kind:
+            case Kind.STARTED:
+                self._keeper, self.pid = report.first, report.second
+            case Kind.FAILED:
+                self._errno = report.first
+            case Kind.ENDED:
+                self._code, self.stopped_by = report.first, None
+            case Kind.LOST:
+                self.was_lost = self.was_lost or self._code is None
+            case Kind.GONE:
+                self._gone = True
+            case Kind.STOPPED:
+                self.stopped_by = report.first
+            case Kind.CONTINUED:
+                self.stopped_by = None
 
     @property
     def has_exited(self) -> bool:
-        return self._process.poll() is not None
+        self.read_reports()
+        return self._gone or self.was_lost or self._code is not None
 
     @property
     def is_dead(self) -> bool:
         """Whether no more messages can come from it."""
-        return self.has_exited or time.monotonic() >= self._channel_closed_at + _SILENT
+        silent = time.monotonic() >= self._channel_closed_at + _SILENT
+        return self.has_exited or self.fault is not None or silent
 
     @property
     def how_it_ended(self) -> str:
-        code = self._process.poll()
-        if code is None:
+        if self.fault is not None:
+            return (
+                "wrote something that is not a message to the driver's channel: "
+                f"{self.fault}. An objective must not use descriptors that it has not opened"
+            )
+        if self._errno is not None:
+            return f"could not be executed: {os.strerror(self._errno)}"
+        if self.was_lost:
+            return "was killed together with the process that watches over it"
+        if self._code is None:
             return "closed its channel to the driver"
-        if code >= 0:
-            return f"ended with exit code {code}"
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = f"signal {-code}"
+        if self._code >= 0:
+            return f"ended with exit code {self._code}"
+        name = signal_name(-self._code)
         return f"was killed by {name}{', perhaps for memory' if name == 'SIGKILL' else ''}"
 
     # ---- messages ----
 
     def send(self, trial: Trial) -> None:
         """Send a trial. It is lost if the worker has just died, which the next check finds."""
-        try:
-            self._channel.send(trial)
-        except OSError:
-            return
+        self._channel.send(trial)
 
     @property
     def has_message(self) -> bool:
-        try:
-            return not self._channel.closed and self._channel.poll()
-        except OSError:
-            return False
+        return not self._channel.closed and self._channel.has_message
 
-    def receive(self) -> Loaded | Begun | Answer | None:
+    def receive(self) -> Any | None:
         """Its next message; None if there is none now."""
         if self._channel.closed:
             return None
+        self._channel.flush()
         try:
-            if not self._channel.poll():
-                return None
-            message: Loaded | Begun | Answer = self._channel.recv()
-        except (EOFError, OSError, pickle.UnpicklingError):
-            self.close_channel()
+            message = self._channel.receive()
+        except NotAMessage as error:
+            self.reject(str(error))
             return None
+        if self._channel.closed:
+            self._channel_closed_at = time.monotonic()
         return message
+
+    def reject(self, fault: str) -> None:
+        """Receive nothing more, because it has sent what it should not."""
+        self.fault = fault
+        self.close_channel()
 
     def close_channel(self) -> None:
         """Receive nothing more. An idle worker then ends."""
-        self._channel.close()
-        self._channel_closed_at = time.monotonic()
+        if not self._channel.closed:
+            self._channel.close()
+            self._channel_closed_at = time.monotonic()
 
-    def sources(self) -> list[Connection | int]:
-        """What becomes ready when there is a message, or when the process has died."""
-        sources: list[Connection | int] = [] if self._channel.closed else [self._channel]
-        if self._pidfd is not None and not self.has_exited:
-            sources.append(self._pidfd)
-        return sources
+    def sources(self) -> list[int]:
+        """The descriptors that become ready when there is a message or a report."""
+        sources = [] if self._channel.closed else [self._channel.fileno()]
+        return sources if self._gone else [*sources, self._control.fileno()]
 
     def next_check(self) -> float:
         """When to check it at the latest; infinite if a source becomes ready in any case."""
-        sources_suffice = (
-            self._pidfd is not None and not self._channel.closed and not self.is_ending
-        )
-        return math.inf if sources_suffice else time.monotonic() + _CHECK_EVERY
+        if self.is_ending:
+            return self._kill_at + (_GIVE_UP if KILL in self._orders else 0.0)
+        if self._channel.closed:
+            return self._channel_closed_at + _SILENT
+        return time.monotonic() + _SEND_EVERY if self._channel.has_unsent else math.inf
 
     # ---- memory ----
 
     def memory_above(self, limit: int) -> int | None:
-        """The bytes that it and its descendants occupy, if these are more than `limit`."""
+        """The bytes that it and all that it started occupy, if these are more than `limit`."""
         import psutil
 
+        if self._keeper is None:
+            return None
         try:
-            root = psutil.Process(self._process.pid)
-            tree = [root, *root.children(recursive=True)]
+            tree = psutil.Process(self._keeper).children(recursive=True)
         except psutil.Error:
             return None
         if sum(_bytes(process, count_shared=True) for process in tree) <= limit:
@@ -187,69 +190,39 @@ class Child:
         if gently:
             self.close_channel()
         else:
-            self._terminate(None if self.has_exited else self._process.pid)
+            self._order(TERMINATE)
 
     def continue_ending(self) -> bool:
-        """Signal the processes that must end now. Returns whether all have ended."""
-        now, exited = time.monotonic(), self.has_exited
-        if now < self._kill_at:
-            if not exited or any(map(_is_alive, self._signalled)):
-                return False
-            self._terminate()  # what was started after the first signal
-            return not self._signalled
-        rest = find_processes(self._mark, None if exited else self._process.pid)
-        send_signal(rest, signal.SIGKILL)
-        return (exited and not rest) or now >= self._kill_at + _GIVE_UP
+        """Give the orders that are due now. Returns whether all processes have ended."""
+        exited, now = self.has_exited, time.monotonic()
+        if now >= self._kill_at:
+            self._order(KILL)
+        elif exited:
+            self._order(TERMINATE)  # for what it has left behind
+        return self._gone or now >= self._kill_at + _GIVE_UP
 
-    def _terminate(self, root: int | None = None) -> None:
-        self._signalled = find_processes(self._mark, root)
-        send_signal(self._signalled, signal.SIGTERM)
+    def _order(self, order: bytes) -> None:
+        """Tell the keeper, once."""
+        if order in self._orders:
+            return
+        self._orders += order
+        self._guard.wake()  # it lets a stopped keeper continue
+        try:
+            self._control.send(order)
+        except OSError:  # it has ended
+            return
 
     def close(self) -> None:
         """Close the descriptors."""
         self._channel.close()
-        if self._pidfd is not None:
-            os.close(self._pidfd)
-            self._pidfd = None
+        self._control.close()
 
 
-def _start_process(launch: Launch, mark: str, channel: Connection) -> subprocess.Popen[bytes]:
-    descriptors = channel.fileno(), launch.blob.fileno()
-    idle = "" if launch.idle is None else str(launch.idle)
-    arguments = [str(descriptors[0]), str(descriptors[1]), launch.device, idle]
-    return subprocess.Popen(
-        [sys.executable, *_interpreter_flags(), "-c", BOOT, *arguments, *launch.path],
-        stdin=subprocess.DEVNULL,
-        pass_fds=descriptors,
-        cwd=launch.folder,
-        env=add_mark(dict(launch.environment), mark),
-        start_new_session=True,
-    )
-
-
-def _interpreter_flags() -> list[str]:
-    """The options of this interpreter (-O, -W, -X), which `multiprocessing` passes on as well."""
-    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    return flags
-
-
-def _open_pidfd(pid: int) -> int | None:
-    """A descriptor that becomes readable when the process dies; None on systems without pidfd."""
-    if not hasattr(os, "pidfd_open"):
-        return None
+def signal_name(number: int) -> str:
     try:
-        return os.pidfd_open(pid)
-    except OSError:
-        return None
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    import psutil
-
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _bytes(process: psutil.Process, *, count_shared: bool) -> int:

@@ -14,8 +14,8 @@ from tradewind.runners.run import Objective
 from tradewind.runners.runner import Failure
 from tradewind.types import Outcome, Usage
 
-# The largest message, in bytes. A message must fit into the buffer of the channel (208 KiB on
-# Linux): then neither side ever waits for the other, and killing one leaves no partial message.
+# The most bytes that an error and its exception take in a message. Such a message fits into the
+# buffer of the channel (208 KiB on Linux), so a worker need not wait until the driver reads it.
 _LARGEST = 64_000
 
 
@@ -29,27 +29,31 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Begun:
-    """A trial has arrived and runs. If the worker dies after this, the trial has failed. `at` is
-    the time on the monotonic clock, which all processes of a machine share."""
+    """The trial with this number has arrived and runs. If the worker dies after this, the trial has
+    failed. `at` is the time on the monotonic clock, which all processes of a machine share."""
 
+    number: int
     at: float
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a trial. `raised` is the pickled exception, if it can be pickled."""
+    """The result of the trial with this number. `raised` is the pickled exception, if it can be
+    pickled."""
 
+    number: int
     result: Outcome | Failure
     usage: Usage
     raised: bytes | None = None
 
     @classmethod
-    def of(cls, result: Outcome | Failure, usage: Usage) -> Answer:
-        """The answer as the worker sends it: never larger than a message may be."""
+    def of(cls, number: int, result: Outcome | Failure, usage: Usage) -> Answer:
+        """The answer as the worker sends it, with an error that is not too long."""
         if not isinstance(result, Failure):
-            return cls(result, usage)
+            return cls(number, result, usage)
         raised = None if result.raised is None else _pack_exception(result.raised)
-        return cls(replace(result, error=shorten(result.error), raised=None), usage, raised)
+        short = replace(result, error=shorten(result.error), raised=None)
+        return cls(number, short, usage, raised)
 
     def unpack(self) -> Outcome | Failure:
         """The result, with the exception if it can be unpickled here."""
@@ -61,6 +65,9 @@ class Answer:
         except (Exception, SystemExit):  # unpickling runs the user's code
             return self.result
         return replace(self.result, raised=raised) if _is_exception(raised) else self.result
+
+
+MESSAGE_CLASSES = (Loaded, Begun, Answer, Outcome, Failure, Usage)  # all that the driver unpickles
 
 
 def pack(objective: Objective) -> bytes:

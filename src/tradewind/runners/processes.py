@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 import os
 import time
-import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from tradewind.checks import is_whole, not_negative, or_none, whole
 from tradewind.errors import WorkerError, warn
-from tradewind.runners.child import Launch, put_in_file
 from tradewind.runners.concurrency import ConcurrencyMeter
 from tradewind.runners.guard import Guard
+from tradewind.runners.launch import Launch, put_in_file
 from tradewind.runners.messages import pack
 from tradewind.runners.resources import (
     VISIBLE,
@@ -124,29 +123,22 @@ class ProcessWorkers:
         self.synchronous, self.opened = runner.synchronous, opened
         self._limits = limits
         self._blob = put_in_file(blob)
-        self._mark = uuid.uuid4().hex
         self._concurrency = ConcurrencyMeter()
+        self._guard = Guard()
         environment = limit_threads(os.environ, threads)
-        self._slots = [
-            self._make_slot(i, device, environment, runner.grace)
-            for i, device in enumerate(device_of)
-        ]
-        self._guard = Guard(self._mark)
-        self._closed = False
+        self._slots = [self._make_slot(device, environment, runner.grace) for device in device_of]
+        self._closed, self._pid = False, os.getpid()
         try:
             self._start()
         except BaseException:
             self.close()
             raise
 
-    def _make_slot(
-        self, i: int, device: str | None, environment: dict[str, str], grace: float
-    ) -> Slot:
-        mark = f"{self._mark}.{i}"
+    def _make_slot(self, device: str | None, environment: dict[str, str], grace: float) -> Slot:
         if device is None:
-            return Slot(Launch.of(self._blob, environment), mark=mark, grace=grace)
+            return Slot(Launch.of(self._blob, environment), self._guard, grace=grace)
         launch = Launch.of(self._blob, {**environment, VISIBLE: device}, device="cuda:0")
-        return Slot(launch, mark=mark, grace=grace, device=f"cuda:{device}")
+        return Slot(launch, self._guard, grace=grace, device=f"cuda:{device}")
 
     def _start(self) -> None:
         """Start all workers at the same time, and wait until one is ready. If one cannot load the
@@ -174,7 +166,6 @@ class ProcessWorkers:
         free = [slot for slot in self._slots if slot.number is None]
         if self._closed or not free:
             raise RuntimeError("the workers are closed" if self._closed else "no slot is free")
-        self._guard.restart_if_dead()
         best = next((slot for slot in free if slot.ready), free[0])
         best.submit(trial, self._limits, within)
         self._concurrency.start(trial.number)
@@ -201,7 +192,7 @@ class ProcessWorkers:
         return time.monotonic()
 
     def close(self) -> None:
-        if self._closed:
+        if self._closed or os.getpid() != self._pid:  # a forked process has only copies
             return
         self._closed = True
         try:

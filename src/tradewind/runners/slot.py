@@ -6,14 +6,17 @@ for several slots at once and close them together.
 
 from __future__ import annotations
 
+import logging
 import math
+import select
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
-from multiprocessing.connection import wait as wait_for
+from typing import Any
 
-from tradewind.runners.child import Child, Launch
+from tradewind.runners.child import Child, signal_name
+from tradewind.runners.guard import Guard
+from tradewind.runners.launch import Launch
 from tradewind.runners.messages import Answer, Begun, Loaded
 from tradewind.runners.runner import (
     OUT_OF_TIME,
@@ -27,9 +30,10 @@ from tradewind.runners.runner import (
 )
 from tradewind.types import Outcome, Trial, Usage
 
+_logger = logging.getLogger("tradewind")
+
 _MEMORY_CHECK = 0.1  # seconds between checks of the memory,
 _MEMORY_SHARE = 0.02  # but the checks take at most this share of the driver's time
-_KILL_CHECK = 0.02  # seconds between checks of processes that are being killed
 
 
 @dataclass
@@ -60,10 +64,10 @@ class Slot:
     `load_error` is set if the objective was the cause.
     """
 
-    def __init__(self, launch: Launch, *, mark: str, grace: float, device: str = "cpu") -> None:
-        self.launch, self._mark, self._grace, self._device = launch, mark, grace, device
+    def __init__(self, launch: Launch, guard: Guard, *, grace: float, device: str = "cpu") -> None:
+        self.launch, self._guard, self._grace, self._device = launch, guard, grace, device
         self._child: Child | None = None
-        self._children = 0
+        self._stopped_by: int | None = None
         self._task: _Task | None = None
         self.ready = False
         self.failed_starts, self.start_error = 0, ""
@@ -75,16 +79,18 @@ class Slot:
         return None if self._task is None else self._task.trial.number
 
     def start(self) -> Child:
-        """Start a worker process if there is none, or if it has died while it was idle."""
-        if self._child is not None and self._child.has_exited:
+        """Start a worker process if there is none, or if it has died or was stopped while it was
+        idle."""
+        child = self._child
+        if child is not None and (child.is_dead or (self.ready and child.stopped_by is not None)):
             self.kill()
         if self._child is None:
-            self._children += 1
             self.load_error = None
-            self._child = Child(self.launch, f"{self._mark}.{self._children}")
+            self._child = Child(self.launch, self._guard)
         return self._child
 
     def submit(self, trial: Trial, limits: TrialLimits, within: float | None = None) -> None:
+        self.advance()  # it may have sent something while it was idle
         child, now = self.start(), time.monotonic()
         deadline = math.inf if within is None else now + within
         self._task = _Task(trial, limits, now, deadline)
@@ -108,15 +114,11 @@ class Slot:
         if child is None:
             return None
         dead = child.is_dead  # read first, because messages that it sent before its death count
+        self._warn_if_stopped(child)
         while (message := child.receive()) is not None:
-            if isinstance(message, Loaded):
-                self._on_loaded(message)
-            elif task is None:
-                continue
-            elif isinstance(message, Begun):
-                task.begun = message.at
-            elif (done := self._on_answer(task, child, message)) is not None:
+            if (done := self._on_message(message, child)) is not None:
                 return done
+        dead = dead or child.fault is not None
         if not self.ready and (dead or self.load_error is not None):
             dead = True
             self._on_failed_start(child)
@@ -128,6 +130,45 @@ class Slot:
         self._task = None
         usage = task.usage or Usage(task.elapsed(time.monotonic()), device=self._device)
         return Done(task.trial, task.result, usage)
+
+    def _on_message(self, message: Any, child: Child) -> Done | None:
+        """Returns the trial if it is done. Every message has its time: a worker that sends another,
+        or one about another trial, is ended."""
+        task = self._task
+        number = None if task is None else task.trial.number
+        begun = None if task is None else task.begun
+        match message:
+            case Loaded() if not self.ready and self.load_error is None:
+                self._on_loaded(message)
+            case Begun(number=n, at=float(at)) if task and n == number and begun is None:
+                task.begun = at
+            case Answer(number=n, result=Outcome() | Failure(), usage=Usage()) if (
+                task and n == number and begun is not None
+            ):
+                return self._on_answer(task, child, message)
+            case _:
+                child.reject(f"an unexpected {type(message).__name__}")
+        return None
+
+    def _warn_if_stopped(self, child: Child) -> None:
+        """Say it when somebody stops a worker that is needed, and when it continues."""
+        if child.stopped_by == self._stopped_by:
+            return
+        self._stopped_by = child.stopped_by
+        if self._task is None and self.ready:
+            return
+        role = "for the next trial" if self._task is None else f"of trial {self.number}"
+        if child.stopped_by is None:
+            _logger.warning("the worker process %d %s continues", child.pid, role)
+            return
+        _logger.warning(
+            "the worker process %d %s was stopped by %s: continue it with `kill -CONT %d`. With a "
+            "trial_timeout, such a trial fails when its time is up",
+            child.pid,
+            role,
+            signal_name(child.stopped_by),
+            child.pid,
+        )
 
     def _on_loaded(self, message: Loaded) -> None:
         if message.error is not None:
@@ -163,7 +204,7 @@ class Slot:
         """The result of a trial that must end now; None if it may go on."""
         now = time.monotonic()
         elapsed, limits = task.elapsed(now), task.limits
-        if dead and task.begun is None:
+        if dead and (task.begun is None or child.was_lost):
             how = f"it {child.how_it_ended}" if self.ready else self.start_error
             return Lost(f"its worker process was lost: {how}")
         if dead:
@@ -173,7 +214,10 @@ class Slot:
         if now >= task.deadline:
             return OUT_OF_TIME
         if task.begun is None:
-            return None
+            if child.stopped_by is None:
+                return None
+            how = f"was stopped by {signal_name(child.stopped_by)} before the trial began"
+            return Lost(f"its worker process {how}")
         if limits.timeout is not None and elapsed > limits.timeout:
             return Failure(overtime(limits.timeout), elapsed)
         if limits.memory is not None and now >= task.next_memory_check:
@@ -185,8 +229,8 @@ class Slot:
                 return Failure(f"a trial {text} {_mebibytes(taken)}", elapsed)
         return None
 
-    def sources(self) -> list[Connection | int]:
-        """What becomes ready when there is a message, or when the worker has died."""
+    def sources(self) -> list[int]:
+        """The descriptors that become ready when there is a message, or news of the worker."""
         return [] if self._child is None else self._child.sources()
 
     def next_check(self) -> float:
@@ -217,7 +261,7 @@ class Slot:
         """Signal the processes that must end now. Returns whether all have ended."""
         if self._child is not None and self._child.continue_ending():
             self._child.close()
-            self._child, self.ready = None, False
+            self._child, self.ready, self._stopped_by = None, False, None
         return self._child is None
 
     def kill(self) -> None:
@@ -225,7 +269,7 @@ class Slot:
         if self._child is not None:
             self._child.start_ending(0.0)
             while not self.continue_ending():
-                time.sleep(_KILL_CHECK)
+                wait_for_change([self])
 
 
 def wait_for_results(slots: Sequence[Slot], until: float) -> list[Done]:
@@ -242,11 +286,11 @@ def wait_for_change(slots: Sequence[Slot], until: float = math.inf) -> None:
     """Wait until a source is ready or the next check is due."""
     due = min(until, *(slot.next_check() for slot in slots))
     left = None if due == math.inf else max(0.0, due - time.monotonic())
-    sources = [source for slot in slots for source in slot.sources()]
-    if sources:
-        wait_for(sources, left)
-    elif left is not None:
-        time.sleep(left)
+    poll = select.poll()
+    for slot in slots:
+        for source in slot.sources():
+            poll.register(source, select.POLLIN)
+    poll.poll(None if left is None else math.ceil(1000 * left))
 
 
 def close_all(slots: Sequence[Slot]) -> None:

@@ -14,12 +14,14 @@ import signal
 import sys
 import time
 import traceback
-from multiprocessing.connection import Connection
+from contextlib import closing
 
+from tradewind.runners.channel import LARGEST, WorkerEnd, encode
 from tradewind.runners.evaluate import evaluate
 from tradewind.runners.messages import Answer, Begun, Loaded, shorten
 from tradewind.runners.preload import import_used_names
 from tradewind.runners.run import Objective
+from tradewind.runners.runner import Failure
 from tradewind.types import Trial
 
 # The worker takes over the driver's import path before it imports anything.
@@ -39,22 +41,26 @@ def main(channel: str, blob: str, device: str, idle: str) -> None:
     for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
     _reset_signals()
-    connection = Connection(descriptors[0])
     try:
-        objective = _load(descriptors[1])
+        with closing(WorkerEnd(descriptors[0])) as line:
+            _serve(line, descriptors[1], device, float(idle) if idle else None)
+    except (EOFError, OSError):  # the driver has closed the channel or died, or `idle` has passed
+        return
+
+
+def _serve(line: WorkerEnd, blob: int, device: str, idle: float | None) -> None:
+    try:
+        objective = _load(blob)
     except BaseException:
-        connection.send(Loaded(shorten(traceback.format_exc())))
+        line.send(encode(Loaded(shorten(traceback.format_exc()))))
         return
     gc.freeze()  # what is loaded now stays, so the garbage collector need not scan it
-    try:
-        connection.send(Loaded())
-        while connection.poll(float(idle) if idle else None):
-            trial = connection.recv()
-            connection.send(Begun(time.monotonic()))
-            connection.send(_evaluate(objective, trial, device))
-            gc.collect()  # a model in a reference cycle would occupy memory in the next trial
-    except (EOFError, OSError):  # the driver has closed the channel or died
-        return
+    line.send(encode(Loaded()))
+    while True:
+        trial = line.receive(idle)
+        line.send(encode(Begun(trial.number, time.monotonic())))
+        line.send(_evaluate(objective, trial, device))
+        gc.collect()  # a model in a reference cycle would occupy memory in the next trial
 
 
 def _reset_signals() -> None:
@@ -73,13 +79,18 @@ def _load(descriptor: int) -> Objective:
     return objective
 
 
-def _evaluate(objective: Objective, trial: Trial, device: str) -> Answer:
+def _evaluate(objective: Objective, trial: Trial, device: str) -> bytes:
+    """The encoded answer."""
     pid = os.getpid()
     result, usage = evaluate(objective, trial, device)
     if os.getpid() != pid:  # a process that the objective forked has returned here as well
         os._exit(1)
     _flush()
-    return Answer.of(result, usage)
+    answer = encode(Answer.of(trial.number, result, usage))
+    if len(answer) > LARGEST:
+        error = f"an answer may take {LARGEST} bytes, and the objective's takes {len(answer)}"
+        answer = encode(Answer.of(trial.number, Failure(error, usage.wall), usage))
+    return answer
 
 
 def _flush() -> None:
