@@ -55,9 +55,10 @@ def ordinary_user() -> dict[str, Any]:
 
 
 class Server:
-    """A running server. `url()` creates an empty schema in it."""
+    """A running server for up to `connections` clients. `url()` creates an empty schema in it."""
 
-    def __init__(self, bin: Path) -> None:
+    def __init__(self, bin: Path, *, connections: int = 60) -> None:
+        self._connections = connections
         self._bin = bin
         self._as = ordinary_user()
         self.folder = Path(tempfile.mkdtemp(prefix="twpg-"))
@@ -72,7 +73,7 @@ class Server:
             "listen_addresses": "",
             "unix_socket_directories": str(self.folder),
             "fsync": "off",
-            "max_connections": "60",
+            "max_connections": str(self._connections),
             "shared_buffers": "16MB",
         }
         command = [str(self._bin / "postgres"), "-D", str(self.folder / "data")]

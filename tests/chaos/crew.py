@@ -1,0 +1,160 @@
+"""The drivers that work on one study while things break, and all processes below them."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import TracebackType
+
+import psutil
+
+from tests.chaos.drive import Task, start
+
+ROLES = ("driver", "guard", "keeper", "worker")  # by depth in the tree of a driver
+_WEIGHTS = {"driver": 5, "guard": 2, "keeper": 2, "worker": 4, "daemon": 1, "group": 2, "tree": 1}
+
+
+@dataclass
+class Driver:
+    """A driver process and its task."""
+
+    process: BaseProcess
+    task: Task
+
+
+@dataclass
+class Crew:
+    """Drivers that share one study. Leaving its block kills those that still run."""
+
+    task: Task
+    drivers: list[Driver] = field(default_factory=list)
+    started: int = 0
+    seen: set[psutil.Process] = field(default_factory=set)
+    killed: Counter[str] = field(default_factory=Counter)
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for driver in self.drivers:
+            driver.process.kill()
+            driver.process.join()
+
+    def start(self, *numbers_of_workers: int | None) -> None:
+        """Start drivers with so many workers; None runs trials in the driver itself."""
+        for n_workers in numbers_of_workers:
+            task = replace(self.task, n_workers=n_workers)
+            if n_workers is None:  # what an objective starts in the driver itself may stay
+                task = replace(task, work=replace(task.work, daemons=None))
+            self.drivers.append(Driver(start(task, str(self.started)), task))
+            self.started += 1
+
+    def replace_dead(self) -> None:
+        for driver in [d for d in self.drivers if not d.process.is_alive()]:
+            driver.process.join()
+            self.drivers.remove(driver)
+            self.start(driver.task.n_workers)
+
+    def end(self, *, within: float = 120.0) -> list[str]:
+        """Let all drivers finish, and say which did not or failed."""
+        (self.task.folder / "stop").touch()
+        return self.wait(within=within)
+
+    def wait(self, *, within: float = 600.0) -> list[str]:
+        """Wait until all drivers have finished, and say which did not or failed."""
+        trouble = []
+        for driver in self.drivers:
+            self.look()
+            driver.process.join(within)
+            code = driver.process.exitcode
+            if code != 0 and not (code == -signal.SIGKILL and self.killed):
+                trouble.append(f"a driver must end with exit code 0, but got {code}")
+        return trouble
+
+    # ---- the processes ----
+
+    def look(self) -> list[tuple[str, psutil.Process]]:
+        """All processes of all drivers, each with its role."""
+        daemons = {process.pid for process in self._daemons()}
+        found = []
+        for driver in self.drivers:
+            with suppress(psutil.Error):
+                found += _tree(psutil.Process(driver.process.pid), daemons)
+        self.seen.update(process for _, process in found)
+        return found
+
+    def left(self, *, within: float = 20.0) -> int:
+        """How many processes have outlived their drivers. They are killed."""
+        everything = [*self.seen, *self._daemons()]
+        _, alive = psutil.wait_procs(everything, timeout=within)
+        left = [process for process in alive if process.is_running()]
+        for process in left:
+            with suppress(psutil.Error):
+                process.kill()
+        return len(set(left))
+
+    def _daemons(self) -> list[psutil.Process]:
+        """The living processes that objectives have started as daemons."""
+        found = []
+        for file in self.task.folder.glob("*.daemon"):
+            with suppress(psutil.Error):
+                process = psutil.Process(int(file.stem))
+                if process.create_time() <= file.stat().st_mtime + 0.01:  # not a later one
+                    found.append(process)
+        return found
+
+    # ---- killing ----
+
+    def kill(self, rng: random.Random) -> None:
+        """Send SIGKILL to a random process, process group or whole tree."""
+        tree = self.look()
+        roles = sorted({role for role, _ in tree} | ({"group", "tree"} if tree else set()))
+        if not roles:
+            return
+        role = rng.choices(roles, [_WEIGHTS[each] for each in roles])[0]
+        if role == "tree":
+            self._kill_tree(rng)
+        elif role == "group":
+            self._kill_group(rng.choice(tree)[1])
+        else:
+            self._kill_each([rng.choice([each for each in tree if each[0] == role])])
+
+    def _kill_tree(self, rng: random.Random) -> None:
+        tree = _tree(psutil.Process(rng.choice(self.drivers).process.pid), set())
+        rng.shuffle(tree)
+        self._kill_each(tree)
+
+    def _kill_each(self, processes: list[tuple[str, psutil.Process]]) -> None:
+        for role, process in processes:
+            with suppress(psutil.Error):
+                process.kill()
+                self.killed[role] += 1
+
+    def _kill_group(self, process: psutil.Process) -> None:
+        with suppress(ProcessLookupError):
+            group = os.getpgid(process.pid)
+            if group != os.getpgrp():  # a driver that has not got its own yet
+                os.killpg(group, signal.SIGKILL)
+                self.killed["group"] += 1
+
+
+def _tree(root: psutil.Process, daemons: set[int]) -> list[tuple[str, psutil.Process]]:
+    """A driver and all processes below it, each with its role."""
+    found, depth = [("driver", root)], {root.pid: 0}
+    for process in root.children(recursive=True):  # parents come before their children
+        with suppress(psutil.Error):
+            depth[process.pid] = below = depth.get(process.ppid(), 0) + 1
+            role = ROLES[min(below, len(ROLES) - 1)]
+            found.append(("daemon" if process.pid in daemons else role, process))
+    return found

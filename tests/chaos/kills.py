@@ -1,0 +1,31 @@
+"""Drivers, guards, keepers, workers, process groups and whole trees, killed by SIGKILL."""
+
+from __future__ import annotations
+
+import random
+import time
+
+from tests.chaos.crew import Crew
+from tests.chaos.drive import Task
+from tests.chaos.findings import Findings, examine
+from tests.chaos.site import Site
+from tests.chaos.work import Work, study_at
+
+
+def kill(site: Site, *, size: int, seed: int) -> Findings:
+    """Kill at random, at least `size` times, and start again what has died. One round in ten
+    searches with a model, whose proposals depend on what was recorded before."""
+    rng = random.Random(seed)
+    with_model = rng.random() < 0.1
+    study = study_at(site.storage, "auto" if with_model else "random")
+    work = Work(seconds=0.3 if with_model else 0.03, daemons=str(site.folder))
+    with Crew(Task(site.storage, site.folder, work)) as crew:
+        crew.start(None, None, None, 1, 2)
+        while crew.killed.total() < size:
+            time.sleep(rng.uniform(0.1, 0.5))
+            crew.kill(rng)
+            crew.replace_dead()
+        trouble = crew.end()
+        left = crew.left()
+    killed = Findings(faults=crew.killed, left=left, notes=trouble)
+    return killed + examine(study, site.folder)
