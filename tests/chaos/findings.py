@@ -27,7 +27,7 @@ class Findings:
     - `doubled`: a trial with two proposals or two results, or two with the same configuration.
     - `changed`: a value that does not belong to its configuration, without notice.
     - `differing`: a proposal that is another one when it is computed again from the log.
-    - `hanging`: a trial, a claim or a lease that nobody ends.
+    - `hanging`: a trial or a claim whose lease never runs out, so that nobody can take it over.
     - `left`: a process that has outlived its driver.
     - `notes`: anything else that is wrong, in words."""
 
@@ -78,7 +78,7 @@ def examine(study: tw.Study, folder: Path, *, renumbered: bool = False) -> Findi
         witnessed=len(seen),
         replayed=len(replay.proposals),
         lost=sum((0 if renumbered else number, told) not in found for number, told in seen),
-        doubled=_doubled(trials, study._session.log.read(0)),
+        doubled=_doubled(trials, study._session.log.read(0), renumbered),
         changed=sum(trial.value != value(trial.params) for trial in ended),
         differing=len(replay.proposals) - replay.count(Verdict.IDENTICAL),
         hanging=hanging,
@@ -88,8 +88,10 @@ def examine(study: tw.Study, folder: Path, *, renumbered: bool = False) -> Findi
     return findings
 
 
-def _doubled(trials: Iterable[Trial], events: Iterable[Event]) -> int:
+def _doubled(trials: Iterable[Trial], events: Iterable[Event], renumbered: bool) -> int:
     """How often something that happens once has happened again."""
+    # The random stream of a number proposes the same again if its result has got another number.
+    same = (lambda trial: trial.ended) if renumbered else (lambda trial: None)
     finishes = Counter(e.number for e in events if isinstance(e, Finished))
     ends = finishes + Counter(e.number for e in events if isinstance(e, Failed | Abandoned))
     ends -= Counter(n for n in ends if n in finishes)  # an abandoned trial may still finish, once
@@ -97,22 +99,20 @@ def _doubled(trials: Iterable[Trial], events: Iterable[Event]) -> int:
         Counter(e.number for e in events if isinstance(e, Proposed)),
         finishes,
         ends,
-        Counter(tuple(trial.params.items()) for trial in trials),
+        Counter((*trial.params.items(), same(trial)) for trial in trials),
     ]
     return sum(each.total() - len(each) for each in once)
 
 
 def settle(study: tw.Study) -> int:
-    """Run what dead drivers have left, until nothing is open and no lease stands. Returns how much
-    still hangs after a while."""
+    """Run what dead drivers have left, and return how many trials and claims still hang after a
+    while."""
     until = time.monotonic() + _PATIENCE
     while True:
         state = study._session.read_state()
         unproposed = state.claims - len(state.trials)
-        left = unproposed + sum(trial.state in OPEN for trial in state.trials.values())
-        hanging = left + len(study._session.log.beat([], 0.0))
+        hanging = unproposed + sum(trial.state in OPEN for trial in state.trials.values())
         if not hanging or time.monotonic() > until:
             return hanging
-        if left:
-            study.optimize(Work(), n_trials=1, lease=LEASE, show_progress=False)
+        study.optimize(Work(), n_trials=1, lease=LEASE, show_progress=False)
         time.sleep(0.1)

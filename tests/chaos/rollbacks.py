@@ -15,7 +15,6 @@ from tests.chaos.drive import Task
 from tests.chaos.findings import Findings, examine
 from tests.chaos.site import Site
 from tests.chaos.work import study_at
-from tradewind.errors import LogDiverged
 
 
 def roll_back(site: Site, *, size: int, seed: int) -> Findings:
@@ -30,10 +29,13 @@ def roll_back(site: Site, *, size: int, seed: int) -> Findings:
             if site.server is None:
                 done[_restore_backup(Path(site.storage), rng)] += 1
             else:
-                done["events deleted"] += _delete_events(site, rng)
+                done[_delete_events(site, rng)] += 1
             time.sleep(rng.uniform(0.5, 1.5))
         trouble = crew.end()
         left = crew.left()
+    noticed = sum(log.read_text().count("LogDiverged:") for log in site.folder.glob("*.log"))
+    if noticed < size:
+        trouble.append(f"{size} rollbacks must be noticed, but only {noticed} were")
     study._session.reload()
     findings = Findings(faults=done, left=left, notes=trouble)
     return findings + examine(study, site.folder, renumbered=True)
@@ -58,7 +60,7 @@ def _copy(source: Path, target: Path) -> None:
         a.backup(b)
 
 
-def _delete_events(site: Site, rng: random.Random) -> int:
+def _delete_events(site: Site, rng: random.Random) -> str:
     """Delete the newest events of the study."""
     schema = site.storage.split("search_path%3D")[1].split("&")[0]
     newest = f"SELECT max(position) - %s FROM {schema}.tradewind_events"
@@ -66,4 +68,4 @@ def _delete_events(site: Site, rng: random.Random) -> int:
         f"DELETE FROM {schema}.tradewind_events WHERE position > ({newest}) AND position > 0",
         [rng.randrange(1, 60)],
     )
-    return 1
+    return "events deleted"
