@@ -11,10 +11,14 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import TracebackType
+from typing import TypeAlias
 
 import psutil
 
-from tests.chaos.drive import Task, start
+from tests.chaos.drive import WORKERS_KILLED, Task, start
+from tests.chaos.findings import Findings
+
+Tree: TypeAlias = list[tuple[str, psutil.Process]]  # a driver and all below it, by role
 
 ROLES = ("driver", "guard", "keeper", "worker")  # by depth in the tree of a driver
 _WEIGHTS = {"driver": 5, "guard": 2, "keeper": 2, "worker": 4, "daemon": 1, "group": 2, "tree": 1}
@@ -37,6 +41,7 @@ class Crew:
     started: int = 0
     seen: set[psutil.Process] = field(default_factory=set)
     killed: Counter[str] = field(default_factory=Counter)
+    trouble: list[str] = field(default_factory=list)  # drivers that ended as they should not
 
     def __enter__(self) -> Crew:
         return self
@@ -62,37 +67,44 @@ class Crew:
 
     def replace_dead(self) -> None:
         for driver in [d for d in self.drivers if not d.process.is_alive()]:
-            driver.process.join()
+            self._check_end(driver)
             self.drivers.remove(driver)
             self.start(driver.task.n_workers)
 
-    def end(self, *, within: float = 120.0) -> list[str]:
-        """Let all drivers finish, and say which did not or failed."""
+    def end(self, *, within: float = 120.0) -> None:
+        """Tell all drivers to stop, and wait until they have."""
         (self.task.folder / "stop").touch()
-        return self.wait(within=within)
+        self.wait(within=within)
 
-    def wait(self, *, within: float = 600.0) -> list[str]:
-        """Wait until all drivers have finished, and say which did not or failed."""
-        trouble = []
+    def wait(self, *, within: float = 600.0) -> None:
+        """Wait until all drivers have ended."""
         for driver in self.drivers:
             self.look()
             driver.process.join(within)
-            code = driver.process.exitcode
-            if code != 0 and not (code == -signal.SIGKILL and self.killed):
-                trouble.append(f"a driver must end with exit code 0, but got {code}")
-        return trouble
+            self._check_end(driver)
+
+    def _check_end(self, driver: Driver) -> None:
+        code = driver.process.exitcode
+        because_of_us = (-signal.SIGKILL, WORKERS_KILLED) if self.killed else ()
+        if code != 0 and code not in because_of_us:
+            name = driver.process.name
+            self.trouble.append(f"driver {name} must end with exit code 0, but got {code}")
+
+    def findings(self, faults: Counter[str]) -> Findings:
+        """The findings about these processes, once all drivers have ended."""
+        return Findings(faults=faults, left=self.left(), notes=self.trouble)
 
     # ---- the processes ----
 
-    def look(self) -> list[tuple[str, psutil.Process]]:
-        """All processes of all drivers, each with its role."""
+    def look(self) -> list[Tree]:
+        """The living drivers, each with all processes below it."""
         daemons = {process.pid for process in self._daemons()}
-        found = []
+        trees = []
         for driver in self.drivers:
             with suppress(psutil.Error):
-                found += _tree(psutil.Process(driver.process.pid), daemons)
-        self.seen.update(process for _, process in found)
-        return found
+                trees.append(_tree(psutil.Process(driver.process.pid), daemons))
+        self.seen.update(process for tree in trees for _, process in tree)
+        return trees
 
     def left(self, *, within: float = 20.0) -> int:
         """How many processes have outlived their drivers. They are killed."""
@@ -118,24 +130,20 @@ class Crew:
 
     def kill(self, rng: random.Random) -> None:
         """Send SIGKILL to a random process, process group or whole tree."""
-        tree = self.look()
-        roles = sorted({role for role, _ in tree} | ({"group", "tree"} if tree else set()))
-        if not roles:
+        trees = self.look()
+        each = [process for tree in trees for process in tree]
+        if not each:
             return
-        role = rng.choices(roles, [_WEIGHTS[each] for each in roles])[0]
+        roles = sorted({role for role, _ in each} | {"group", "tree"})
+        role = rng.choices(roles, [_WEIGHTS[role] for role in roles])[0]
         if role == "tree":
-            self._kill_tree(rng)
+            self._kill_each(rng.sample(tree := rng.choice(trees), len(tree)))
         elif role == "group":
-            self._kill_group(rng.choice(tree)[1])
+            self._kill_group(rng.choice(each)[1])
         else:
-            self._kill_each([rng.choice([each for each in tree if each[0] == role])])
+            self._kill_each([rng.choice([one for one in each if one[0] == role])])
 
-    def _kill_tree(self, rng: random.Random) -> None:
-        tree = _tree(psutil.Process(rng.choice(self.drivers).process.pid), set())
-        rng.shuffle(tree)
-        self._kill_each(tree)
-
-    def _kill_each(self, processes: list[tuple[str, psutil.Process]]) -> None:
+    def _kill_each(self, processes: Tree) -> None:
         for role, process in processes:
             with suppress(psutil.Error):
                 process.kill()
@@ -149,7 +157,7 @@ class Crew:
                 self.killed["group"] += 1
 
 
-def _tree(root: psutil.Process, daemons: set[int]) -> list[tuple[str, psutil.Process]]:
+def _tree(root: psutil.Process, daemons: set[int]) -> Tree:
     """A driver and all processes below it, each with its role."""
     found, depth = [("driver", root)], {root.pid: 0}
     for process in root.children(recursive=True):  # parents come before their children

@@ -20,12 +20,11 @@ def crowd(
     study = study_at(site.storage, strategy)
     with Crew(Task(site.storage, site.folder, n_trials=each, lease=_LEASE)) as crew:
         crew.start(*[None] * size)
-        trouble = crew.wait()
-        left = crew.left()
-    found = examine(study, site.folder)
+        crew.wait()
+        found = crew.findings(Counter(drivers=size)) + examine(study, site.folder)
     if found.finished != size * each:
-        trouble.append(f"{size} × {each} trials must have finished, but got {found.finished}")
-    return Findings(faults=Counter(drivers=size), left=left, notes=trouble) + found
+        found.notes.append(f"{size} × {each} trials must finish, but {found.finished} have")
+    return found
 
 
 def jump(site: Site, *, size: int, seed: int) -> Findings:
@@ -33,7 +32,6 @@ def jump(site: Site, *, size: int, seed: int) -> Findings:
     study = study_at(site.storage)
     with Crew(Task(site.storage, site.folder, n_trials=size, jumps=True)) as crew:
         crew.start(*[None] * 4)
-        trouble = crew.wait()
-        left = crew.left()
-    done = Counter({"trials with jumping clocks": 4 * size})
-    return Findings(faults=done, left=left, notes=trouble) + examine(study, site.folder)
+        crew.wait()
+        found = crew.findings(Counter({"trials with jumping clocks": 4 * size}))
+    return found + examine(study, site.folder)

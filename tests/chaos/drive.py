@@ -18,8 +18,10 @@ from typing import Any
 
 import tradewind as tw
 from tests.chaos.work import LEASE, NAME, Witness, Work
-from tradewind.errors import StorageError
+from tradewind.errors import StorageError, WorkerError
 from tradewind.log.sqlite import SqliteStore
+
+WORKERS_KILLED = 3  # the exit code of a driver whose workers were killed as often as they started
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ def context() -> Any:
 
 def start(task: Task, name: str) -> BaseProcess:
     """Start a driver. Its files begin with `name`."""
-    driver: BaseProcess = context().Process(target=_main, args=(task, name), daemon=True)
+    driver: BaseProcess
+    driver = context().Process(target=_main, args=(task, name), name=name, daemon=True)
     driver.start()
     return driver
 
@@ -59,10 +62,9 @@ def _main(task: Task, name: str) -> None:
     warnings.simplefilter("ignore")  # more workers than cores
     try:
         _drive(task, Witness(task.folder / f"{name}.witness"))
-    except BaseException:
+    except WorkerError:  # somebody kills its workers faster than they start
         traceback.print_exc()
-        sys.stderr.flush()
-        raise
+        sys.exit(WORKERS_KILLED)
 
 
 def _drive(task: Task, witness: Witness) -> None:

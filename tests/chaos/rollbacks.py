@@ -31,14 +31,13 @@ def roll_back(site: Site, *, size: int, seed: int) -> Findings:
             else:
                 done[_delete_events(site, rng)] += 1
             time.sleep(rng.uniform(0.5, 1.5))
-        trouble = crew.end()
-        left = crew.left()
+        crew.end()
+        found = crew.findings(done)
     noticed = sum(log.read_text().count("LogDiverged:") for log in site.folder.glob("*.log"))
     if noticed < size:
-        trouble.append(f"{size} rollbacks must be noticed, but only {noticed} were")
+        found.notes.append(f"{size} rollbacks must be noticed, but only {noticed} were")
     study._session.reload()
-    findings = Findings(faults=done, left=left, notes=trouble)
-    return findings + examine(study, site.folder, renumbered=True)
+    return found + examine(study, site.folder, renumbered=True)
 
 
 def _restore_backup(path: Path, rng: random.Random) -> str:

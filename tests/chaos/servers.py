@@ -28,6 +28,6 @@ def restart(site: Site, *, size: int, seed: int) -> Findings:
             site.database.start()
             done["crash" if crashes else "restart"] += 1
         time.sleep(0.5)
-        trouble = crew.end()
-        left = crew.left()
-    return Findings(faults=done, left=left, notes=trouble) + examine(study, site.folder)
+        crew.end()
+        found = crew.findings(done)
+    return found + examine(study, site.folder)
