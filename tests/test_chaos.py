@@ -29,6 +29,7 @@ TARGETS = {  # what is needed for a release
 }
 SMALL = {
     "kills": 12,
+    "freezes": 2,
     "restarts": 2,
     "rollbacks": 1,
     "disks": 4,

@@ -30,7 +30,7 @@ from tests.chaos.crowds import crowd, jump
 from tests.chaos.disks import fill, tear
 from tests.chaos.drive import context
 from tests.chaos.findings import Findings
-from tests.chaos.kills import kill
+from tests.chaos.kills import freeze, kill
 from tests.chaos.rollbacks import roll_back
 from tests.chaos.servers import restart
 from tests.chaos.site import site
@@ -50,6 +50,7 @@ class Kind:
 
 KINDS = {
     "kills": Kind(kill, 40, {"SQLite": 25, "PostgreSQL": 25}),
+    "freezes": Kind(freeze, 10, {"SQLite": 5, "PostgreSQL": 5}),
     "restarts": Kind(restart, 10, {"PostgreSQL": 5}),
     "rollbacks": Kind(roll_back, 5, {"SQLite": 8, "PostgreSQL": 8}),
     "disks": Kind(fill, 20, {"SQLite": 5}),
