@@ -24,14 +24,18 @@ from tests.studies import environment
 slow = pytest.mark.slow
 TARGETS = {  # what is needed for a release
     "kills": 2_000,
+    "cuts": 500,
+    "flips": 2_100,
     "restarts": 50,
     "crowds": 4 * 64,
 }
 SMALL = {
     "kills": 12,
     "freezes": 2,
+    "cuts": 5,
     "restarts": 2,
     "rollbacks": 1,
+    "flips": 30,
     "disks": 4,
     "tears": 2,
     "clocks": 15,

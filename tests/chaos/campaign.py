@@ -26,8 +26,9 @@ from pathlib import Path
 
 import psutil
 
+from tests.chaos.connections import cut
 from tests.chaos.crowds import crowd, jump
-from tests.chaos.disks import fill, tear
+from tests.chaos.disks import fill, flip, tear
 from tests.chaos.drive import context
 from tests.chaos.findings import Findings
 from tests.chaos.kills import freeze, kill
@@ -51,8 +52,10 @@ class Kind:
 KINDS = {
     "kills": Kind(kill, 40, {"SQLite": 25, "PostgreSQL": 25}),
     "freezes": Kind(freeze, 10, {"SQLite": 5, "PostgreSQL": 5}),
+    "cuts": Kind(cut, 50, {"PostgreSQL": 10}),
     "restarts": Kind(restart, 10, {"PostgreSQL": 5}),
     "rollbacks": Kind(roll_back, 5, {"SQLite": 8, "PostgreSQL": 8}),
+    "flips": Kind(flip, 210, {"SQLite": 10}),
     "disks": Kind(fill, 20, {"SQLite": 5}),
     "tears": Kind(tear, 10, {"SQLite": 10}),
     "clocks": Kind(jump, 50, {"SQLite": 3, "PostgreSQL": 3}),

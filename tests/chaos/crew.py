@@ -9,7 +9,6 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from types import TracebackType
 from typing import TypeAlias
 

@@ -1,4 +1,4 @@
-"""Disks that are full, and write-ahead logs that end in the middle."""
+"""Disks that are full, write-ahead logs that end in the middle, and bits that flip."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import tradewind as tw
+from tests.chaos.bitflips import flip_database, flip_lines, flip_write_ahead
 from tests.chaos.crew import Crew
 from tests.chaos.drive import Task
 from tests.chaos.findings import Findings, examine
@@ -31,6 +32,17 @@ class SmallDisk(File):
         db = super()._connection(**options)
         db.execute(f"PRAGMA max_page_count = {self.pages}")
         return db
+
+
+def flip(site: Site, *, size: int, seed: int) -> Findings:
+    """Flip single bits in every kind of file that holds studies."""
+    found = Findings()
+    for kind in (flip_database, flip_write_ahead, flip_lines):
+        flips = kind(site.folder, flips=size // 3, seed=seed)
+        found.faults["bit flipped"] += flips.flipped
+        found.faults["noticed"] += flips.noticed
+        found.changed += len(flips.silent)
+    return found
 
 
 def fill(site: Site, *, size: int, seed: int) -> Findings:

@@ -11,13 +11,13 @@ import time
 import traceback
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import tradewind as tw
-from tests.chaos.work import LEASE, NAME, Witness, Work
+from tests.chaos.work import LEASE, NAME, Witness, Work, spooling
 from tradewind.errors import StorageError, WorkerError
 from tradewind.log.sqlite import SqliteStore
 
@@ -31,7 +31,7 @@ class Task:
 
     storage: str
     folder: Path
-    work: Work = Work()
+    work: Work = field(default_factory=Work)
     n_trials: int = 100_000
     n_workers: int | None = None
     lease: float = LEASE
@@ -59,6 +59,7 @@ def _main(task: Task, name: str) -> None:
     os.setsid()  # whoever kills its group must not kill the campaign
     log = os.open(task.folder / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1), os.dup2(log, 2)
+    os.environ |= spooling(task.folder)
     warnings.simplefilter("ignore")  # more workers than cores
     try:
         _drive(task, Witness(task.folder / f"{name}.witness"))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import tradewind as tw
-from tests.chaos.work import LEASE, Work, value, witnessed
+from tests.chaos.work import LEASE, Work, spooling, value, witnessed
 from tradewind.log.events import Abandoned, Event, Failed, Finished, Proposed
 from tradewind.log.state import OPEN
 from tradewind.study.replay import Verdict
@@ -23,7 +25,8 @@ _PATIENCE = 60.0  # seconds until what dead drivers have left counts as hanging
 class Findings:
     """The faults of a round by name, the trials that ran meanwhile, and what was wrong with them.
 
-    - `lost`: a witness has seen the trial finish, but the log lacks it or has another value.
+    - `lost`: a witness has seen the trial finish, but the log lacks it or has another value; or
+      its result still waits in a file.
     - `doubled`: a trial with two proposals or two results, or two with the same configuration.
     - `changed`: a value that does not belong to its configuration, without notice.
     - `differing`: a proposal that is another one when it is computed again from the log.
@@ -64,7 +67,10 @@ class Findings:
 def examine(study: tw.Study, folder: Path, *, renumbered: bool = False) -> Findings:
     """Settle a study, and compare it with its witnesses, its rules and its replay. With
     `renumbered`, a trial may have got another number: its store went back in time."""
-    hanging = settle(study)
+    with patch.dict(os.environ, spooling(folder)):
+        study.restore()
+        hanging = settle(study)
+    unrecorded = list((folder / "spool").glob("*"))
     trials = study.trials
     ended = [trial for trial in trials if trial.finished]
     seen = list(witnessed(folder))
@@ -77,7 +83,8 @@ def examine(study: tw.Study, folder: Path, *, renumbered: bool = False) -> Findi
         abandoned=sum(trial.state is State.ABANDONED for trial in trials),
         witnessed=len(seen),
         replayed=len(replay.proposals),
-        lost=sum((0 if renumbered else number, told) not in found for number, told in seen),
+        lost=sum((0 if renumbered else number, told) not in found for number, told in seen)
+        + len(unrecorded),
         doubled=_doubled(trials, study._session.log.read(0), renumbered),
         changed=sum(trial.value != value(trial.params) for trial in ended),
         differing=len(replay.proposals) - replay.count(Verdict.IDENTICAL),

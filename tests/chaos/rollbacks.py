@@ -36,7 +36,6 @@ def roll_back(site: Site, *, size: int, seed: int) -> Findings:
     noticed = sum(log.read_text().count("LogDiverged:") for log in site.folder.glob("*.log"))
     if noticed < size:
         found.notes.append(f"{size} rollbacks must be noticed, but only {noticed} were")
-    study._session.reload()
     return found + examine(study, site.folder, renumbered=True)
 
 

@@ -63,6 +63,11 @@ def start_daemon(folder: Path) -> None:
     os.waitpid(child, 0)
 
 
+def spooling(folder: Path) -> dict[str, str]:
+    """The environment in which results that cannot be recorded wait in this folder."""
+    return {"TRADEWIND_SPOOL": str(folder / "spool")}
+
+
 class Witness:
     """A file beside the log, to which a driver writes every finished trial at once."""
 
