@@ -64,9 +64,12 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix="twpg-"))
         if self._as:
             os.chown(self.folder, self._as["user"], self._as["group"])
-        options = ["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-U", USER]
-        self._run(bin / "initdb", "-D", self.folder / "data", *options)
+        self._make()
         self.start()
+
+    def _make(self) -> None:
+        options = ["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-U", USER]
+        self._run(self._bin / "initdb", "-D", self.folder / "data", *options)
 
     def start(self) -> None:
         settings = {
@@ -140,6 +143,23 @@ class Server:
         )
         if done.returncode:
             raise RuntimeError(done.stdout + done.stderr)
+
+
+class Standby(Server):
+    """A server that follows another one, until it is promoted. It may be stopped meanwhile, and
+    then lags behind."""
+
+    def __init__(self, primary: Server) -> None:
+        self._primary = primary
+        super().__init__(primary._bin, connections=primary._connections)
+
+    def promote(self) -> None:
+        """Become a server of its own, which can be written to."""
+        self.execute("SELECT pg_promote()")
+
+    def _make(self) -> None:
+        where = ["-D", self.folder / "data", "-h", self._primary.folder, "-U", USER]
+        self._run(self._bin / "pg_basebackup", *where, "-R", "--checkpoint=fast", "--no-sync")
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,7 @@ TARGETS = {  # what is needed for a release
     "cuts": 500,
     "flips": 2_100,
     "restarts": 50,
+    "promotions": 5,
     "crowds": 4 * 64,
 }
 SMALL = {
@@ -34,6 +35,7 @@ SMALL = {
     "freezes": 2,
     "cuts": 5,
     "restarts": 2,
+    "promotions": 1,
     "rollbacks": 1,
     "flips": 30,
     "disks": 4,

@@ -33,7 +33,7 @@ from tests.chaos.drive import context
 from tests.chaos.findings import Findings
 from tests.chaos.kills import freeze, kill
 from tests.chaos.rollbacks import roll_back
-from tests.chaos.servers import restart
+from tests.chaos.servers import promote, restart
 from tests.chaos.site import site
 
 _PATIENCE = 900.0  # seconds until a round counts as hanging
@@ -54,6 +54,7 @@ KINDS = {
     "freezes": Kind(freeze, 10, {"SQLite": 5, "PostgreSQL": 5}),
     "cuts": Kind(cut, 50, {"PostgreSQL": 10}),
     "restarts": Kind(restart, 10, {"PostgreSQL": 5}),
+    "promotions": Kind(promote, 1, {"PostgreSQL": 5}),
     "rollbacks": Kind(roll_back, 5, {"SQLite": 8, "PostgreSQL": 8}),
     "flips": Kind(flip, 210, {"SQLite": 10}),
     "disks": Kind(fill, 20, {"SQLite": 5}),

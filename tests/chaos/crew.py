@@ -82,6 +82,11 @@ class Crew:
             driver.process.join(within)
             self._check_end(driver)
 
+    def noticed(self) -> int:
+        """How often drivers have noticed that their store went back in time."""
+        logs = self.task.folder.glob("*.log")
+        return sum(log.read_text().count("LogDiverged:") for log in logs)
+
     def _check_end(self, driver: Driver) -> None:
         code = driver.process.exitcode
         because_of_us = (-signal.SIGKILL, WORKERS_KILLED) if self.killed else ()

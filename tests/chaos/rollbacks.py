@@ -33,9 +33,8 @@ def roll_back(site: Site, *, size: int, seed: int) -> Findings:
             time.sleep(rng.uniform(0.5, 1.5))
         crew.end()
         found = crew.findings(done)
-    noticed = sum(log.read_text().count("LogDiverged:") for log in site.folder.glob("*.log"))
-    if noticed < size:
-        found.notes.append(f"{size} rollbacks must be noticed, but only {noticed} were")
+    if crew.noticed() < size:
+        found.notes.append(f"{size} rollbacks must be noticed, but only {crew.noticed()} were")
     return found + examine(study, site.folder, renumbered=True)
 
 
