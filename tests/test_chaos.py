@@ -161,6 +161,8 @@ def test_what_a_dead_driver_has_left_is_run(tmp_path: Path) -> None:
 
 def test_a_process_that_stays_is_found_and_ended(tmp_path: Path) -> None:
     start_daemon(tmp_path)
+    while not [*tmp_path.glob("*.daemon")]:
+        time.sleep(0.01)
     crew = Crew(Task("unused", tmp_path))
     assert crew.left(within=0.5) == 1
     assert crew.left(within=5.0) == 0

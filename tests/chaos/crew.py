@@ -22,6 +22,8 @@ Tree: TypeAlias = list[tuple[str, psutil.Process]]  # a driver and all below it,
 ROLES = ("driver", "guard", "keeper", "worker")  # by depth in the tree of a driver
 _WEIGHTS = {"driver": 5, "guard": 2, "keeper": 2, "worker": 4, "daemon": 1, "group": 2, "tree": 1}
 
+_SOON = 10.0  # seconds in which no two processes get the same number
+
 
 @dataclass
 class Driver:
@@ -112,13 +114,12 @@ class Crew:
 
     def left(self, *, within: float = 20.0) -> int:
         """How many processes have outlived their drivers. They are killed."""
-        everything = [*self.seen, *self._daemons()]
-        _, alive = psutil.wait_procs(everything, timeout=within)
-        left = [process for process in alive if process.is_running()]
+        left = set(psutil.wait_procs(self.seen, timeout=within)[1])
+        left.update(psutil.wait_procs(self._daemons(), timeout=within)[1])
         for process in left:
             with suppress(psutil.Error):
                 process.kill()
-        return len(set(left))
+        return len(left)
 
     def _daemons(self) -> list[psutil.Process]:
         """The living processes that objectives have started as daemons."""
@@ -126,7 +127,7 @@ class Crew:
         for file in self.task.folder.glob("*.daemon"):
             with suppress(psutil.Error):
                 process = psutil.Process(int(file.stem))
-                if process.create_time() <= file.stat().st_mtime + 0.01:  # not a later one
+                if process.create_time() < file.stat().st_mtime + _SOON:  # not a later one
                     found.append(process)
         return found
 
