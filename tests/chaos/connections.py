@@ -30,6 +30,6 @@ def cut(site: Site, *, size: int, seed: int) -> Findings:
                 time.sleep(0.01)
             time.sleep(rng.uniform(0.1, 0.4))
         crew.end()
-        done = {"message cut": size, "connection closed": proxy.cuts - size}
+        done = {"messages cut": size, "connections closed": proxy.cuts - size}
         found = crew.findings(Counter(done))
     return found + examine(study, site.folder)

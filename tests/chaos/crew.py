@@ -152,14 +152,14 @@ class Crew:
         for role, process in processes:
             with suppress(psutil.Error):
                 process.kill()
-                self.killed[role] += 1
+                self.killed[f"{role}s"] += 1
 
     def _kill_group(self, process: psutil.Process) -> None:
         with suppress(ProcessLookupError):
             group = os.getpgid(process.pid)
             if group != os.getpgrp():  # a driver that has not got its own yet
                 os.killpg(group, signal.SIGKILL)
-                self.killed["group"] += 1
+                self.killed["groups"] += 1
 
 
 def _tree(root: psutil.Process, daemons: set[int]) -> Tree:

@@ -39,7 +39,7 @@ def flip(site: Site, *, size: int, seed: int) -> Findings:
     found = Findings()
     for kind in (flip_database, flip_write_ahead, flip_lines):
         flips = kind(site.folder, flips=size // 3, seed=seed)
-        found.faults["bit flipped"] += flips.flipped
+        found.faults["bits flipped"] += flips.flipped
         found.faults["noticed"] += flips.noticed
         found.changed += len(flips.silent)
     return found
@@ -63,7 +63,7 @@ def fill(site: Site, *, size: int, seed: int) -> Findings:
     for trial in study.trials:
         if trial.state in (State.RUNNING, State.WAITING):
             study.abandon(trial, "the disk was full")
-    return Findings(faults=Counter({"full disk": full})) + examine(study, site.folder)
+    return Findings(faults=Counter({"full disks": full})) + examine(study, site.folder)
 
 
 def tear(site: Site, *, size: int, seed: int) -> Findings:
@@ -79,7 +79,7 @@ def tear(site: Site, *, size: int, seed: int) -> Findings:
         if log.exists():
             os.truncate(log, rng.randrange(log.stat().st_size + 1))
         found += _continue(whole, torn)
-        found.faults["write-ahead log cut"] += 1
+        found.faults["write-ahead logs cut"] += 1
     return found + examine(study, site.folder)
 
 

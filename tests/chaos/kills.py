@@ -47,5 +47,5 @@ def freeze(site: Site, *, size: int, seed: int) -> Findings:
             for driver in drivers:
                 driver.resume()
         crew.end()
-        found = crew.findings(Counter({"driver frozen": size // 2 * 2}))
+        found = crew.findings(Counter({"drivers frozen": size // 2 * 2}))
     return found + examine(study, site.folder)

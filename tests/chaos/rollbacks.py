@@ -45,11 +45,11 @@ def _restore_backup(path: Path, rng: random.Random) -> str:
     time.sleep(rng.uniform(0.2, 1.0))
     if rng.random() < 0.5:
         _copy(backup, path)
-        return "backup restored in place"
+        return "backups restored in place"
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     shutil.move(backup, path)
-    return "backup moved over the file"
+    return "backups moved over the file"
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -65,4 +65,4 @@ def _delete_events(site: Site, rng: random.Random) -> str:
         f"DELETE FROM {schema}.tradewind_events WHERE position > ({newest}) AND position > 0",
         [rng.randrange(1, 60)],
     )
-    return "events deleted"
+    return "deletions of events"

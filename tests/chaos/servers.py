@@ -30,7 +30,7 @@ def restart(site: Site, *, size: int, seed: int) -> Findings:
             site.database.stop(signal.SIGQUIT if crashes else signal.SIGINT)
             time.sleep(rng.uniform(0.0, 0.5))
             site.database.start()
-            done["crash" if crashes else "restart"] += 1
+            done["crashes" if crashes else "restarts"] += 1
         time.sleep(0.5)
         crew.end()
         found = crew.findings(done)
@@ -68,7 +68,7 @@ def _fail_over(site: Site, serving: Server, standby: Standby, rng: random.Random
         standby.promote()
         time.sleep(1.5)
         crew.end()
-        found = crew.findings(Counter({"standby promoted": 1}))
+        found = crew.findings(Counter({"standbys promoted": 1}))
     (site.folder / "stop").unlink()
     if crew.noticed() == before:
         found.notes.append("no driver has noticed that the standby lacks events")
