@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -79,9 +80,10 @@ class Crew:
 
     def wait(self, *, within: float = 600.0) -> None:
         """Wait until all drivers have ended."""
+        until = time.monotonic() + within
         for driver in self.drivers:
             self.look()
-            driver.process.join(within)
+            driver.process.join(max(0.0, until - time.monotonic()))
             self._check_end(driver)
 
     def noticed(self) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 
 import tradewind as tw
 from tests.chaos.work import LEASE, NAME, Witness, Work, spooling
-from tradewind.errors import StorageError, WorkerError
+from tradewind.errors import FormatError, LogDiverged, StorageError, WorkerError
 from tradewind.log.sqlite import SqliteStore
 
 WORKERS_KILLED = 3  # the exit code of a driver whose workers were killed as often as they started
@@ -94,11 +94,11 @@ def _drive(task: Task, witness: Witness) -> None:
             if task.restores:  # the store may have gone back after the last trial
                 study.restore()
             return
-        except StorageError:
-            if not task.restores:
+        except StorageError as error:
+            if not task.restores or isinstance(error, FormatError):
                 raise
             traceback.print_exc()
-        with suppress(StorageError):
+        with suppress(LogDiverged):  # it went back again
             study.restore()
 
 
