@@ -27,8 +27,8 @@ check: $(VENV)/.test ## lint, types and the fast tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-chaos: $(VENV)/.test ## kill, tear and fill up what a study must survive (about 15 minutes)
-	$(BIN)/python -m tests.chaos
+chaos: $(VENV)/.test ## break what a study must survive, or go on with it (about an hour)
+	$(BIN)/python -m tests.chaos --state build/chaos
 
 bench: $(VENV)/.demo ## time proposals, the import and the store against their budgets
 	$(BIN)/python benchmarks/overhead.py

@@ -1,85 +1,64 @@
-"""The whole campaign, with its figures as tables: `make chaos`, about a quarter of an hour."""
+"""Play a campaign in a folder, or what is missing of it. It can be stopped at any time (Ctrl-C,
+kill), and continues when it is called again."""
 
 from __future__ import annotations
 
 import argparse
 import platform
-import tempfile
 import time
-from contextlib import ExitStack
 from pathlib import Path
 
-from tests import postgres
-from tests.chaos import campaign
-from tests.chaos.work import Findings
-
-_HEAD = (
-    "| faults | store | trials | finished | run again | abandoned | witnessed | lost | duplicated "
-    "| wrong | replay |"
-)
-
-
-def row(what: str, store: str, found: Findings) -> bool:
-    print(
-        f"| {what} | {store} | {found.trials} | {found.finished} | {found.retried} | "
-        f"{found.abandoned} | {found.witnessed} | {found.lost} | {found.duplicated} | "
-        f"{found.wrong} | {found.replay} |",
-        flush=True,
-    )
-    return found.good
+from tests.chaos.campaign import KINDS, Campaign
+from tests.chaos.report import table, trouble
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
-    parser.add_argument("--kills", type=int, default=120, help="on each store")
-    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--state", type=Path, default=Path("build/chaos"), help="the folder")
+    parser.add_argument("--seed", type=int, help="of a new campaign; by default the time")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="start no round later")
+    parser.add_argument("--kinds", nargs="+", choices=[*KINDS], default=[*KINDS], metavar="KIND",
+                        help=f"play only rounds of these kinds: {', '.join(KINDS)}")  # fmt: skip
+    parser.add_argument("--report", action="store_true", help="only print what has been found")
     given = parser.parse_args()
-    print(f"seed {given.seed}, {platform.machine()}, Python {platform.python_version()}\n")
-    good = []
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        programs = postgres.programs()
-        if programs is None:
-            parser.error("PostgreSQL's server programs are not installed")
-        server = postgres.Server(programs)
-        stack.callback(server.remove)
-        print(_HEAD)
-        print("|" + "---|" * 11)
-        for store in ("SQLite", "PostgreSQL"):
+    try:
+        campaign = Campaign(given.state, given.seed)
+    except ValueError as error:
+        parser.error(str(error))
+    if not given.report:
+        try:
+            play(campaign, given.kinds, given.minutes)
+        except KeyboardInterrupt:
+            print("\nstopped; the same command continues")
+            return 130
+    return report(campaign, given.kinds)
 
-            def place(name: str, store: str = store) -> tuple[str, Path]:
-                inside = folder / f"{store}-{name}"
-                inside.mkdir()
-                return str(inside / "runs.db") if store == "SQLite" else server.url(), inside
 
-            done, found = campaign.killed(
-                *place("killed"), kills=given.kills, drivers=3, seed=given.seed
-            )
-            what = f"{done['driver']} drivers and {done['worker']} workers killed"
-            what += f", {done['orphan']} orphans" if done["orphan"] else ""
-            good += [row(what, store, found), done["orphan"] == 0]
-            found = campaign.crowded(*place("random"), strategy="random", drivers=8, each=250)
-            good.append(row("8 drivers × 250 of random search", store, found))
-            found = campaign.crowded(*place("auto"), strategy="auto", drivers=8, each=15)
-            good.append(row("8 drivers × 15 of `auto`", store, found))
-        jumps = folder / "jumps"
-        jumps.mkdir()
-        found = campaign.crowded(
-            str(jumps / "runs.db"), jumps, strategy="random", drivers=4, each=50, clock=True
-        )
-        good.append(row("4 drivers × 50, clocks that jump by hours", "SQLite", found))
-        small = folder / "small"
-        small.mkdir()
-        full, found = campaign.full_disk(small, times=20)
-        good.append(row(f"the disk full {full} times", "SQLite", found))
-        cut = folder / "cut"
-        cut.mkdir()
-        times, whole = campaign.torn(cut, times=30, seed=given.seed)
-        print(f"\nThe write-ahead log cut at a random byte after a kill: {times} times; ", end="")
-        print(f"{whole} times the study was whole up to there, went on, and replayed.")
-        good.append(times == whole)
-    print("\nall good" if all(good) else "\nSOMETHING IS WRONG")
-    return 0 if all(good) else 1
+def play(campaign: Campaign, kinds: list[str], minutes: float) -> None:
+    until = time.monotonic() + 60 * minutes
+    missing = campaign.missing(kinds)
+    print(f"{len(missing)} rounds to play in {campaign.folder}", flush=True)
+    for round in missing:
+        if time.monotonic() > until:
+            return
+        played = campaign.play(round)
+        what = ", ".join(f"{n} {name}" for name, n in played.findings.faults.items())
+        print(f"{round.number:4} {round.kind}, {round.store}: {what} ({played.seconds:.0f} s)")
+        for line in trouble([played]):
+            print(f"     WRONG: {line}", flush=True)
+
+
+def report(campaign: Campaign, kinds: list[str]) -> int:
+    """Print the figures. Returns 1 if anything was wrong."""
+    rounds = [played for played in campaign.played() if played.round.kind in kinds]
+    missing = len(campaign.missing(kinds))
+    minutes = sum(played.seconds for played in rounds) / 60
+    print(f"\nseed {campaign.seed}, {platform.machine()}, Python {platform.python_version()}: ")
+    print(f"{len(rounds)} rounds in {minutes:.0f} minutes, {missing} are missing\n")
+    print(table(rounds))
+    wrong = trouble(rounds)
+    print("\nSOMETHING IS WRONG" if wrong else "\nall good", *wrong, sep="\n")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

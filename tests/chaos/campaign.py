@@ -1,180 +1,211 @@
-"""The faults: killed workers and drivers, torn writes, a full disk, a jumping clock, a crowd."""
+"""The campaign: which rounds it has, and how they are played, one after the other.
+
+A round has a process of its own, so that a round that hangs can be ended, and that one which is
+interrupted leaves nothing behind. Every finished round is one line of a file in the folder of the
+campaign. So a campaign that was stopped continues with the rounds that are missing.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
-import subprocess
+import signal
 import sys
+import threading
 import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from multiprocessing import parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-import tradewind as tw
-from tests.chaos.work import SPACE, Findings, Journal, examine, objective, settle
-from tradewind.errors import StorageError
-from tradewind.log.sqlite import SqliteStore
-from tradewind.log.sqlite_file import File
-from tradewind.strategies import Strategy
+from tests.chaos.connections import cut
+from tests.chaos.crowds import crowd, jump
+from tests.chaos.disks import fill, flip, tear
+from tests.chaos.drive import context
+from tests.chaos.findings import Findings
+from tests.chaos.kills import freeze, kill
+from tests.chaos.rollbacks import roll_back
+from tests.chaos.servers import promote, restart
+from tests.chaos.site import site
 
-ROOT = Path(__file__).parents[2]
-
-
-@dataclass
-class Crew:
-    """Driver processes that share one study."""
-
-    folder: Path
-    task: dict[str, Any]
-    drivers: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    started: int = 0
-    seen: set[psutil.Process] = field(default_factory=set)
-
-    def start(self, **changes: Any) -> None:
-        journal = self.folder / f"{self.started}.journal"
-        task = self.task | changes | {"journal": str(journal), "stop": str(self.folder / "stop")}
-        command = [sys.executable, "-m", "tests.chaos.drive", json.dumps(task)]
-        self.drivers.append(subprocess.Popen(command, cwd=ROOT, start_new_session=True))
-        self.started += 1
-
-    def kill_one(self, rng: random.Random) -> str:
-        """SIGKILL a random driver or one of its workers, and say which."""
-        below = []
-        for driver in self.drivers:
-            with suppress(psutil.NoSuchProcess):
-                below += psutil.Process(driver.pid).children(recursive=True)
-        self.seen.update(below)
-        if below and rng.random() < 0.6:
-            with suppress(psutil.NoSuchProcess):
-                rng.choice(below).kill()
-                return "worker"
-        rng.choice(self.drivers).kill()
-        return "driver"
-
-    def orphans(self) -> int:
-        """How many workers have outlived their drivers."""
-        _, alive = psutil.wait_procs(list(self.seen), timeout=20)
-        return sum(process.is_running() for process in alive)
-
-    def replace_dead(self, **changes: Any) -> None:
-        for driver in [d for d in self.drivers if d.poll() is not None]:
-            self.drivers.remove(driver)
-            self.start(**changes)
-
-    def end(self) -> list[int]:
-        """Let all drivers finish, and return their exit codes."""
-        (self.folder / "stop").touch()
-        codes = [driver.wait(timeout=120) for driver in self.drivers]
-        self.drivers = []
-        return codes
+_PATIENCE = 900.0  # seconds until a round counts as hanging
 
 
-def study_at(storage: str, name: str, strategy: Strategy | str = "random") -> tw.Study:
-    return tw.create_study(SPACE, strategy=strategy, seed=7, storage=storage, name=name)
+@dataclass(frozen=True)
+class Kind:
+    """A kind of round: how it is played, with how many faults, and how many rounds of it a campaign
+    has on each store."""
+
+    play: Callable[..., Findings]
+    size: int
+    rounds: Mapping[str, int]
 
 
-def killed(
-    storage: str, folder: Path, *, kills: int, drivers: int, seed: int
-) -> tuple[dict[str, int], Findings]:
-    """Kill workers and drivers at random while they work. Returns the kills and the findings."""
-    rng = random.Random(seed)
-    study = study_at(storage, "killed")
-    crew = Crew(folder, {"storage": storage, "name": "killed"})
-    for i in range(drivers):
-        crew.start(n_workers=1 + i % 2 * 2)
-    done: dict[str, int] = {"worker": 0, "driver": 0}
+KINDS = {
+    "kills": Kind(kill, 40, {"SQLite": 25, "PostgreSQL": 25}),
+    "freezes": Kind(freeze, 10, {"SQLite": 5, "PostgreSQL": 5}),
+    "cuts": Kind(cut, 50, {"PostgreSQL": 10}),
+    "restarts": Kind(restart, 10, {"PostgreSQL": 5}),
+    "promotions": Kind(promote, 1, {"PostgreSQL": 5}),
+    "rollbacks": Kind(roll_back, 5, {"SQLite": 8, "PostgreSQL": 8}),
+    "flips": Kind(flip, 210, {"SQLite": 10}),
+    "disks": Kind(fill, 20, {"SQLite": 5}),
+    "tears": Kind(tear, 10, {"SQLite": 10}),
+    "clocks": Kind(jump, 50, {"SQLite": 3, "PostgreSQL": 3}),
+    "crowds": Kind(crowd, 64, {"SQLite": 2, "PostgreSQL": 2}),
+    "models": Kind(partial(crowd, each=15, strategy="auto"), 8, {"SQLite": 2, "PostgreSQL": 2}),
+}
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of a campaign."""
+
+    number: int
+    kind: str
+    store: str
+    size: int
+    seed: int
+
+
+def plan(seed: int, kinds: Mapping[str, Kind] = KINDS) -> list[Round]:
+    """All rounds of a campaign. Kinds take turns, so that a part of a campaign has some of each."""
+    turns = [
+        ((i + 0.5) / count, name, store)
+        for name, kind in kinds.items()
+        for store, count in kind.rounds.items()
+        for i in range(count)
+    ]
+    return [
+        Round(number, name, store, kinds[name].size, _seed(seed, number))
+        for number, (_, name, store) in enumerate(sorted(turns))
+    ]
+
+
+def _seed(campaign: int, number: int) -> int:
+    return int.from_bytes(sha256(f"{campaign} {number}".encode()).digest()[:6], "big")
+
+
+@dataclass(frozen=True)
+class Played:
+    """A finished round. The folder of a round in which something was wrong is kept."""
+
+    round: Round
+    seconds: float
+    findings: Findings
+    kept: str | None = None
+
+    def to_line(self) -> str:
+        said = {"round": vars(self.round), "seconds": self.seconds, "kept": self.kept}
+        return json.dumps({**said, "findings": vars(self.findings)}) + "\n"
+
+    @classmethod
+    def of(cls, line: str) -> Played:
+        said = json.loads(line)
+        findings = Findings.of(said["findings"])
+        return cls(Round(**said["round"]), said["seconds"], findings, said["kept"])
+
+
+class Campaign:
+    """A campaign in a folder, which is created if there is none."""
+
+    def __init__(self, folder: Path, seed: int | None = None) -> None:
+        self.folder = folder.resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._seed_file, self._file = self.folder / "seed", self.folder / "rounds.jsonl"
+        if not self._seed_file.exists():
+            self._seed_file.write_text(str(int(time.time()) if seed is None else seed))
+        self.seed = int(self._seed_file.read_text())
+        if seed not in (None, self.seed):
+            raise ValueError(
+                f"the campaign in {self.folder} has the seed {self.seed}, but got {seed}: continue "
+                "it without a seed, or give another folder"
+            )
+
+    def played(self) -> list[Played]:
+        """The finished rounds. A line without an end was being written when the campaign died."""
+        if not self._file.exists():
+            return []
+        lines = self._file.read_text().splitlines(keepends=True)
+        return [Played.of(line) for line in lines if line.endswith("\n")]
+
+    def missing(self, kinds: Iterable[str] = KINDS) -> list[Round]:
+        """The rounds of these kinds that have not been finished, in order."""
+        done, wanted = {played.round.number for played in self.played()}, set(kinds)
+        return [r for r in plan(self.seed) if r.number not in done and r.kind in wanted]
+
+    def play(self, round: Round) -> Played:
+        """Play a round in a process of its own, and write it down."""
+        folder = self.folder / f"round-{round.number:03}"
+        shutil.rmtree(folder, ignore_errors=True)  # of an interrupted round
+        folder.mkdir()
+        started = time.monotonic()
+        findings = _play_apart(round, folder)
+        kept = str(folder) if findings.wrong else None
+        played = Played(round, time.monotonic() - started, findings, kept)
+        self._append(played.to_line())
+        if kept is None:
+            shutil.rmtree(folder)
+        return played
+
+    def _append(self, line: str) -> None:
+        with open(self._file, "a+") as file:
+            text = "" if file.tell() == 0 else self._file.read_text()
+            if text and not text.endswith("\n"):  # the campaign died while it wrote this
+                file.truncate(text.rfind("\n") + 1)
+            file.write(line)
+
+
+def _play_apart(round: Round, folder: Path) -> Findings:
+    process = context().Process(target=_play, args=(round, folder))
+    process.start()
     try:
-        while sum(done.values()) < kills:
-            time.sleep(rng.uniform(0.2, 1.2))
-            done[crew.kill_one(rng)] += 1
-            time.sleep(0.05)
-            crew.replace_dead(n_workers=rng.choice([1, 3]))
-        crew.end()
-    finally:
-        for driver in crew.drivers:
-            driver.kill()
-    done["orphan"] = crew.orphans()
-    settle(study)
-    return done, examine(study, Journal.entries(folder))
+        process.join(_PATIENCE)
+    except BaseException:  # Ctrl-C, which the round has got as well
+        process.terminate()
+        process.join(60)
+        raise
+    answer = folder / "findings.json"
+    if process.is_alive():
+        _kill_tree(process.pid)
+        process.join()
+        return Findings(notes=[f"the round did not end within {_PATIENCE:.0f} seconds"])
+    if not answer.exists():
+        return Findings(notes=[f"the round died with exit code {process.exitcode}"])
+    return Findings.of(json.loads(answer.read_text()))
 
 
-def crowded(
-    storage: str, folder: Path, *, strategy: str, drivers: int, each: int, clock: bool = False
-) -> Findings:
-    """Let many drivers work on one study at once, each for `each` trials."""
-    name = f"crowd of {strategy}{' with jumping clocks' * clock}"
-    study = study_at(storage, name, strategy)
-    crew = Crew(folder, {"storage": storage, "name": name, "n_trials": each, "clock": clock})
-    for _ in range(drivers):
-        crew.start()
-    codes = [driver.wait(timeout=1200) for driver in crew.drivers]
-    assert codes == [0] * drivers, f"drivers ended with {codes}"
-    settle(study)
-    return examine(study, Journal.entries(folder))
+def _kill_tree(pid: int) -> None:
+    root = psutil.Process(pid)
+    for process in [*root.children(recursive=True), root]:
+        with suppress(psutil.Error):
+            process.kill()
 
 
-def torn(folder: Path, *, times: int, seed: int) -> tuple[int, int]:
-    """Cut the write-ahead log of a killed driver at a random byte and continue the study. Returns
-    how often, and how often the study held a prefix of what was written and replayed."""
-    rng, good = random.Random(seed), 0
-    storage = folder / "torn.db"
-    study_at(str(storage), "torn")
-    for i in range(times):
-        crew = Crew(folder, {"storage": str(storage), "name": "torn"})
-        crew.start()
-        time.sleep(rng.uniform(0.8, 2.0))
-        crew.drivers[0].kill()
-        crew.drivers[0].wait()
-        copies = [folder / f"{i}-{kind}" for kind in ("whole", "torn")]
-        for copy in copies:
-            copy.mkdir()
-            for file in folder.glob("torn.db*"):
-                if not file.name.endswith("-shm"):
-                    shutil.copy(file, copy / file.name)
-        log = copies[1] / "torn.db-wal"
-        if log.exists():
-            os.truncate(log, rng.randrange(log.stat().st_size + 1))
-        whole, cut = (tw.load_study(copy / "torn.db", "torn") for copy in copies)
-        before, after = whole._session.log.read(0), cut._session.log.read(0)
-        prefix = list(before[: len(after)]) == list(after)
-        cut.optimize(objective, n_trials=3, show_progress=False)
-        good += prefix and tw.replay(cut).identical
-    return times, good
+def _play(round: Round, folder: Path) -> None:
+    """What the process of a round does."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        with site(round.store, folder) as place:
+            findings = KINDS[round.kind].play(place, size=round.size, seed=round.seed)
+    except Exception as error:
+        (folder / "error.txt").write_text(traceback.format_exc())
+        findings = Findings(notes=[f"{type(error).__name__}: {error}"])
+    (folder / "findings.json").write_text(json.dumps(vars(findings)))
 
 
-class SmallDisk(File):
-    """A SQLite file on a disk that holds only so many pages."""
-
-    pages = 12
-
-    def _connection(self, **options: Any) -> Any:
-        db = super()._connection(**options)
-        db.execute(f"PRAGMA max_page_count = {self.pages}")
-        return db
-
-
-def full_disk(folder: Path, *, times: int) -> tuple[int, Findings]:
-    """Fill the disk again and again, each time with a little more room. Returns how often."""
-    store, full = SqliteStore(folder / "full.db"), 0
-    disk = store.file = SmallDisk(store.file.path, "NORMAL")
-    study = tw.create_study(SPACE, strategy="random", seed=7, storage=store, name="full")
-    journal = Journal(folder / "0.journal")
-    while full < times:
-        try:
-            while True:
-                trial = study.ask()
-                answer = objective(trial)
-                journal(study, study.tell(trial, answer["value"], cost=answer["cost"]))
-        except StorageError:
-            full += 1
-            disk.pages += 3
-    for trial in study.trials:
-        if trial.state.value in ("running", "waiting"):
-            study.abandon(trial, "the disk was full")
-    return full, examine(study, Journal.entries(folder))
+def _end_with_parent() -> None:
+    """End this round in good order when the campaign is killed."""
+    parent = parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,19 +1,16 @@
-"""What the drivers of a campaign do, and what must hold afterwards."""
+"""What the drivers of a campaign do: the space, the objective, and the witness of its results."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tradewind as tw
-from tradewind.log.events import Abandoned, Failed, Finished, Proposed
-from tradewind.types import State
 
 SPACE = tw.Space(
     {
@@ -25,6 +22,12 @@ SPACE = tw.Space(
     }
 )
 LEASE = 1.5  # seconds
+NAME = "chaos"  # of the study
+
+
+def study_at(storage: Any, strategy: str = "random") -> tw.Study:
+    """A new study."""
+    return tw.create_study(SPACE, strategy=strategy, seed=7, storage=storage, name=NAME)
 
 
 def value(params: Any) -> float:
@@ -32,12 +35,40 @@ def value(params: Any) -> float:
     return -((params["x"] - 0.3) ** 2) + 0.01 * params["k"] + 0.1 * params.get("z", 0.0)
 
 
-def objective(trial: Any) -> dict[str, float]:
-    time.sleep(0.01 + 1e-11 * trial.seed)  # up to 0.03 s
-    return {"value": value(trial.params), "cost": 1.0 + trial.params["k"]}
+@dataclass(frozen=True)
+class Work:
+    """An objective that takes about `seconds`. With `daemons`, a folder, some of its trials start a
+    process that tries to stay behind."""
+
+    seconds: float = 0.02
+    daemons: str | None = None
+
+    def __call__(self, trial: Any) -> dict[str, float]:
+        if self.daemons is not None and trial.seed % 20 == 0:
+            start_daemon(Path(self.daemons))
+        time.sleep(self.seconds * (0.5 + trial.seed % 1000 / 1000))
+        return {"value": value(trial.params), "cost": 1.0 + trial.params["k"]}
 
 
-class Journal:
+def start_daemon(folder: Path) -> None:
+    """Start a process as daemons do: two forks, a session of its own, an empty environment. A file
+    is named by its number."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        if os.fork() == 0:
+            (folder / f"{os.getpid()}.daemon").touch()
+            os.execve("/bin/sleep", ["sleep", "600"], {})
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def spooling(folder: Path) -> dict[str, str]:
+    """The environment in which results that cannot be recorded wait in this folder."""
+    return {"TRADEWIND_SPOOL": str(folder / "spool")}
+
+
+class Witness:
     """A file beside the log, to which a driver writes every finished trial at once."""
 
     def __init__(self, path: Path) -> None:
@@ -47,78 +78,11 @@ class Journal:
         if trial.finished:
             os.write(self._file, f"{json.dumps([trial.number, trial.value])}\n".encode())
 
-    @staticmethod
-    def entries(folder: Path) -> list[tuple[int, float]]:
-        """The complete lines of all journals."""
-        lines = [
-            line
-            for path in folder.glob("*.journal")
-            for line in path.read_text().splitlines(keepends=True)
-        ]
-        return [tuple(json.loads(line)) for line in lines if line.endswith("\n")]
 
-
-@dataclass(frozen=True)
-class Findings:
-    """What is wrong with a study, if anything."""
-
-    trials: int
-    finished: int
-    abandoned: int
-    retried: int
-    witnessed: int
-    lost: int
-    duplicated: int
-    wrong: int
-    replay: str
-    faithful: bool
-
-    @property
-    def good(self) -> bool:
-        return not (self.lost or self.duplicated or self.wrong) and self.faithful
-
-
-def examine(study: tw.Study, witnessed: Iterable[tuple[int, float]] = ()) -> Findings:
-    """Compare a study with its journals, its rules and its replay."""
-    trials = {t.number: t for t in study.trials}
-    events = study._session.log.read(0)
-    seen = list(witnessed)
-    lost = sum(
-        number not in trials or not trials[number].finished or trials[number].value != told
-        for number, told in seen
-    )
-    proposals = Counter(e.number for e in events if isinstance(e, Proposed))
-    finishes = Counter(e.number for e in events if isinstance(e, Finished))
-    ends = finishes + Counter(e.number for e in events if isinstance(e, Failed | Abandoned))
-    points = Counter(tuple(t.params.items()) for t in trials.values())
-    twice = [
-        *(n for n, times in proposals.items() if times > 1),
-        *(n for n, times in finishes.items() if times > 1),
-        *(n for n, times in ends.items() if times > 1 + (trials[n].finished and n in finishes)),
-        *(point for point, times in points.items() if times > 1),
-    ]
-    wrong = [
-        *(t for t in trials.values() if t.finished and t.value != value(t.params)),
-        *(set(range(len(trials))) ^ trials.keys()),  # numbers count from 0 without a gap
-        *(t for t in trials.values() if t.state in (State.RUNNING, State.WAITING)),
-    ]
-    replay = tw.replay(study)
-    return Findings(
-        trials=len(trials),
-        finished=sum(t.finished for t in trials.values()),
-        abandoned=sum(t.state is State.ABANDONED for t in trials.values()),
-        retried=sum(t.retries > 0 for t in trials.values()),
-        witnessed=len(seen),
-        lost=lost,
-        duplicated=len(twice),
-        wrong=len(wrong),
-        replay=str(replay),
-        faithful=replay.identical,
-    )
-
-
-def settle(study: tw.Study) -> None:
-    """Run the trials that dead drivers have left, until none waits or runs."""
-    while any(t.state in (State.RUNNING, State.WAITING) for t in study.trials):
-        time.sleep(LEASE)
-        study.optimize(objective, n_trials=1, lease=LEASE, show_progress=False)
+def witnessed(folder: Path) -> Iterator[tuple[int, float]]:
+    """The number and the value of every trial in the complete lines of all witness files."""
+    for path in folder.glob("*.witness"):
+        for line in path.read_text().splitlines(keepends=True):
+            if line.endswith("\n"):
+                number, told = json.loads(line)
+                yield number, told

@@ -177,6 +177,20 @@ def test_a_session_does_not_take_a_trial_that_it_holds_even_if_no_renewal_came_t
     assert session.ask().number == 0
 
 
+def test_a_session_does_not_take_a_trial_that_it_holds_even_if_another_has_requeued_it() -> None:
+    clock = Clock()
+    log = MemoryLog(clock=clock)
+    session, other = drive(log), drive(log)
+    for _ in range(2):
+        session.ask(lease=60.0, keep=True)
+    clock.now += 61.0
+    assert other.ask(lease=60.0).number == 0  # trial 1 is in the queue now
+    assert session.ask_waiting(lease=60.0, keep=True, start=True) is None
+    assert session.ask(lease=60.0, keep=True).number == 2
+    assert session.finish(1, Outcome(0.5)).finished
+    assert other.ask().number == 3
+
+
 # ---- claims ----
 
 

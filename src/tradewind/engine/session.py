@@ -165,7 +165,7 @@ class Session:
                 others = state.leased - self.held.keys()
                 lost = contention.find_lost(self, others) if others else []
                 if not lost or contention.requeue(self, state, lost):
-                    if not (request.new or state.returned or state.queue):
+                    if not (request.new or self._returned(state) or state.queue):
                         return None
                     # After a lost race, claim first: otherwise a driver that writes all the time
                     # would have every proposal refused.
@@ -198,8 +198,8 @@ class Session:
 
     def _next_waiting(self, state: StudyState, request: Request) -> tuple[int, list[Event] | None]:
         """The trial that waits to be run, and the events that take it; None if there is none."""
-        if state.returned:
-            number = min(state.returned)
+        if returned := self._returned(state):
+            number = min(returned)
             return number, [Claimed(number, self.id)]
         if state.queue:
             place = min(state.queue)
@@ -214,6 +214,11 @@ class Session:
             )
             return number, [Claimed(number, self.id, place), proposed]
         return state.claims, None
+
+    def _returned(self, state: StudyState) -> set[int]:
+        """The requeued trials, without those that still run here: another driver requeued them
+        because this one did not renew their leases for a while."""
+        return state.returned - self.held.keys()
 
     def propose(self, number: int, request: Request) -> Proposed:
         """Compute the proposal of a trial from the log as it was last read."""
