@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import tradewind as tw
-from tests.chaos.campaign import SmallDisk
+from tests.chaos.disks import SmallDisk
 from tests.processes import forked
 from tests.studies import Unreachable, create, events_of, score, states, study_of
 from tradewind.engine import spool
