@@ -12,16 +12,15 @@ from tradewind.log.postgres_database import Connection
 from tradewind.log.salvage import SavedStudy, save_study
 
 
-def repair_database(store: Store) -> tuple[str | None, tuple[SavedStudy, ...]]:
-    """Cut every damaged study at its damage, and keep a copy of it as it was. Returns the names of
-    the copies, and what was saved of each study."""
-    if not isinstance(store, PostgresStore):
-        raise TypeError(f"repair needs a file or a PostgreSQL database, but got {store!r}")
+def repair_database(store: Store) -> tuple[str, str | None, tuple[SavedStudy, ...]]:
+    """Cut every damaged study at its damage, and keep a copy of it as it was. Returns where the
+    store is, the names of the copies, and what was saved of each study."""
+    assert isinstance(store, PostgresStore)
     query = "SELECT id, name FROM tradewind_studies ORDER BY place"
     studies = store.database.run(lambda db: db.execute(query).fetchall())
     done = [store.database.run(partial(_repair, study=id, name=name)) for id, name in studies]
     copies = ", ".join(repr(copy) for copy, _ in done if copy)
-    return copies or None, tuple(saved for _, saved in done)
+    return store.database.where, copies or None, tuple(saved for _, saved in done)
 
 
 def _repair(db: Connection, study: int, name: str) -> tuple[str | None, SavedStudy]:

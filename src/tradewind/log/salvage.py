@@ -7,12 +7,13 @@ it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 
-from tradewind.errors import FormatError, TradewindError
+from tradewind.errors import FormatError, StorageError, TradewindError
 from tradewind.log.chain import START, Head, unseal
 from tradewind.log.codec import decode
 from tradewind.log.events import Event, Failed, Finished
@@ -114,3 +115,19 @@ def results_in(versions: Iterable[str | bytes]) -> Iterator[int]:
             continue
         if isinstance(event, Finished | Failed):
             yield event.number
+
+
+def keep(path: str) -> str:
+    """Give a damaged file a second name, which nobody has yet."""
+    number = 0
+    while True:
+        name = f"{path}.damaged{f'.{number}' if number else ''}"
+        try:
+            os.link(path, name)
+            return name
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            raise StorageError(
+                f"{path} was not changed, because it cannot be kept as {name}: {error.strerror}"
+            ) from error

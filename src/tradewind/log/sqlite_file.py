@@ -28,6 +28,7 @@ from tradewind.log.write_ahead import read_write_ahead
 
 PATIENCE = 60.0  # seconds to wait for another writer
 
+
 class File:
     """The file at `path`. It is created when it is first written to."""
 
@@ -137,8 +138,8 @@ def _check_path(path: str) -> None:
 
 
 def _check_write_ahead(path: str) -> None:
-    """`FormatError` if the write-ahead log is damaged. What looks like damage may be another process
-    that is writing, unless it stays."""
+    """`FormatError` if the write-ahead log is damaged. What looks like damage and does not stay is
+    another process that is writing."""
     damage = read_write_ahead(f"{path}-wal").damage
     for _ in range(3):
         if damage is None:

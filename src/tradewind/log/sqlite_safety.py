@@ -8,6 +8,7 @@ run. The tables must be exactly those that Tradewind creates, and nothing else m
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import cache
@@ -46,7 +47,7 @@ def protect(db: sqlite3.Connection) -> None:
     db.set_authorizer(_refuse_stored_code)
     db.execute("PRAGMA trusted_schema = OFF")
     db.execute("PRAGMA mmap_size = 0")  # a file that shrinks would end the process
-    if hasattr(db, "setconfig"):  # since Python 3.12
+    if sys.version_info >= (3, 12):
         db.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
 
 
@@ -88,7 +89,7 @@ def _check_schema(db: sqlite3.Connection, version: int, path: str) -> None:
             f"but this version reads {SCHEMA}; update Tradewind"
         )
     found, ours = set(_schema(db)), _our_schema()
-    strange = sorted(name for _, name, *_ in found ^ ours)
+    strange = sorted(str(name) for _, name, *_ in found ^ ours)
     if version != SCHEMA or strange:
         what = f"{strange[0]!r:.60} is not as" if strange else "its tables are not those that"
         raise FormatError(f"{path} is damaged: {what} Tradewind creates it; {ADVICE}")
@@ -106,7 +107,7 @@ def _our_schema() -> frozenset[tuple[str | None, ...]]:
         return frozenset(_schema(db))
 
 
-# What the digests of events cannot show: that the last events of a study are gone, or a whole study.
+# What the digests of events cannot show, such as a study whose last events are gone, or all of them.
 _STRANGE = """
 SELECT 'a study has no event' FROM studies
     WHERE NOT EXISTS (SELECT 1 FROM events WHERE study = id AND position = 0)

@@ -89,10 +89,8 @@ def _read(file: BinaryIO, keep: bool) -> WriteAhead:
 
 def _frames(file: BinaryIO, size: int, order: str) -> Iterator[tuple[Any, NDArray[np.uint64]]]:
     """All complete frames, each with the checksums of what it holds."""
-    kind = np.dtype(
-        [("page", ">u4"), ("commit", ">u4"), ("salts", ">u4", 2), ("sums", ">u4", 2)]
-        + [("content", "u1", size)]
-    )
+    head = [("page", ">u4"), ("commit", ">u4"), ("salts", ">u4", 2), ("sums", ">u4", 2)]
+    kind = np.dtype([*head, ("content", "u1", size)])
     while chunk := file.read(_CHUNK * kind.itemsize):
         frames = np.frombuffer(chunk, kind, count=len(chunk) // kind.itemsize)
         raw = frames.view(np.uint8).reshape(len(frames), kind.itemsize)
