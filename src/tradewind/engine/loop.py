@@ -21,6 +21,7 @@ from tradewind.engine.signals import Signals, Terminated
 from tradewind.engine.stopping import record_stop, why_stop
 from tradewind.errors import (
     FormatError,
+    LogDiverged,
     NoSuchStudy,
     StorageError,
     TrialError,
@@ -304,7 +305,7 @@ def _patiently(work: Callable[[], T], patience: float = _PATIENCE) -> T:
     while True:
         try:
             return work()
-        except (NoSuchStudy, FormatError):
+        except (NoSuchStudy, FormatError, LogDiverged):
             raise
         except StorageError as error:
             if time.monotonic() + pause > until:

@@ -16,7 +16,7 @@ from tradewind.errors import NoSuchStudy
 from tradewind.log.chain import START, Head, check_same, seal
 from tradewind.log.codec import encode
 from tradewind.log.events import Created, Event
-from tradewind.log.log import Conflict, Log, already_exists, is_leased, not_found, random_id
+from tradewind.log.log import Conflict, Log, already_exists, gone, is_leased, not_found, random_id
 from tradewind.log.rows import first_row, read_rows
 from tradewind.log.sqlite_file import File
 
@@ -131,8 +131,13 @@ class SqliteLog:
             events, self._head = self._read(db, head, after)
         return events
 
-    def forget(self) -> None:
-        self._head = START
+    def reopen(self) -> Log:
+        with self._file.connect() as db:
+            by_id = db.execute("SELECT 1 FROM studies WHERE id = ?", (self._study,)).fetchone()
+            study = self._study if by_id else _find_id(db, self._name)
+        if study is None:
+            raise not_found(self._name, self._file.path)
+        return SqliteLog(self._file, self._clock, study, self._name)
 
     def _read(self, db: sqlite3.Connection, head: Head, after: int) -> tuple[list[Event], Head]:
         rows = db.execute(
@@ -145,9 +150,9 @@ class SqliteLog:
         return read_rows(rows, head, after, self._place)
 
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
-        trials, seconds = checks.lease(trials, seconds)
+        (trials, seconds), head = checks.lease(trials, seconds), self._head
         with self._file.connect(write=bool(trials)) as db:
-            self._end(db, START)
+            check_same(head, *self._end(db, head), self._place)
             return self._lease(db, trials, seconds)
 
     def _lease(self, db: sqlite3.Connection, trials: list[int], seconds: float) -> frozenset[int]:
@@ -172,15 +177,14 @@ class SqliteLog:
         """The length of the log, and the line that is stored where `head` ends."""
         row = db.execute(
             "SELECT (SELECT coalesce(max(position) + 1, 0) FROM events WHERE study = id), "
-            "(SELECT event FROM events WHERE study = id AND position = ?) "
+            "(SELECT CAST(event AS BLOB) FROM events WHERE study = id AND position = ?) "
             "FROM studies WHERE id = ?",
             (head.length - 1, self._study),
         ).fetchone()
         if row is None:
-            raise not_found(self._name, self._file.path)
-        length: int
+            raise gone(self._name, self._file.path)
         length, line = row
-        return length, line
+        return length, None if line is None else line.decode(errors="replace")
 
 
 def _insert(db: sqlite3.Connection, study: int, at: int, lines: list[str]) -> None:

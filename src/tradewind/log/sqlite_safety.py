@@ -107,7 +107,7 @@ def _our_schema() -> frozenset[tuple[str | None, ...]]:
         return frozenset(_schema(db))
 
 
-# What the digests of events cannot show, such as a study whose last events are gone, or all of them.
+# What digests cannot show, such as a study whose last events are gone, or all of them.
 _STRANGE = """
 SELECT 'a study has no event' FROM studies
     WHERE NOT EXISTS (SELECT 1 FROM events WHERE study = id AND position = 0)
