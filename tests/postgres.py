@@ -55,24 +55,28 @@ def ordinary_user() -> dict[str, Any]:
 
 
 class Server:
-    """A running server. `url()` creates an empty schema in it."""
+    """A running server for up to `connections` clients. `url()` creates an empty schema in it."""
 
-    def __init__(self, bin: Path) -> None:
+    def __init__(self, bin: Path, *, connections: int = 60) -> None:
+        self._connections = connections
         self._bin = bin
         self._as = ordinary_user()
         self.folder = Path(tempfile.mkdtemp(prefix="twpg-"))
         if self._as:
             os.chown(self.folder, self._as["user"], self._as["group"])
-        options = ["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-U", USER]
-        self._run(bin / "initdb", "-D", self.folder / "data", *options)
+        self._make()
         self.start()
+
+    def _make(self) -> None:
+        options = ["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-U", USER]
+        self._run(self._bin / "initdb", "-D", self.folder / "data", *options)
 
     def start(self) -> None:
         settings = {
             "listen_addresses": "",
             "unix_socket_directories": str(self.folder),
             "fsync": "off",
-            "max_connections": "60",
+            "max_connections": str(self._connections),
             "shared_buffers": "16MB",
         }
         command = [str(self._bin / "postgres"), "-D", str(self.folder / "data")]
@@ -139,6 +143,50 @@ class Server:
         )
         if done.returncode:
             raise RuntimeError(done.stdout + done.stderr)
+
+
+class Standby(Server):
+    """A server that follows another one, until it is promoted. It may be stopped meanwhile, and
+    then lags behind."""
+
+    def __init__(self, primary: Server) -> None:
+        self._primary = primary
+        super().__init__(primary._bin, connections=primary._connections)
+
+    def promote(self) -> None:
+        """Become a server of its own, which can be written to."""
+        self.execute("SELECT pg_promote()")
+
+    def catch_up(self) -> None:
+        """Wait until everything that is in the primary server is here."""
+        ((there,),) = self._primary.execute("SELECT pg_current_wal_lsn()")
+        deadline = time.monotonic() + 60
+        while self.execute("SELECT pg_last_wal_replay_lsn() < %s::pg_lsn", (there,)) != [(False,)]:
+            if time.monotonic() > deadline:
+                raise RuntimeError("the standby server does not catch up")
+            time.sleep(0.02)
+
+    def lag(self) -> None:
+        """Receive nothing more from the primary server."""
+        self.execute("ALTER SYSTEM SET primary_conninfo = ''")
+        self.execute("SELECT pg_reload_conf()")
+        while self.execute("SELECT FROM pg_stat_wal_receiver"):
+            time.sleep(0.02)
+
+    def take_over(self) -> None:
+        """Let the primary server crash, and take its place and its address. This server is gone
+        then, and the primary has its data."""
+        self._primary.stop(signal.SIGQUIT)
+        self.promote()
+        self.stop()
+        shutil.rmtree(self._primary.folder / "data")
+        shutil.move(self.folder / "data", self._primary.folder / "data")
+        self._primary.start()
+        self.remove()
+
+    def _make(self) -> None:
+        where = ["-D", self.folder / "data", "-h", self._primary.folder, "-U", USER]
+        self._run(self._bin / "pg_basebackup", *where, "-R", "--checkpoint=fast", "--no-sync")
 
 
 @pytest.fixture(scope="session")
