@@ -20,6 +20,8 @@ from tradewind.log.sqlite_safety import SCHEMA
 from tradewind.log.state import StudyState
 from tradewind.log.write_ahead import read_write_ahead
 
+_LARGEST = 1 << 32  # bytes, which are all read into memory
+
 Saved: TypeAlias = tuple[int, SavedStudy, list[str]]  # the id of a study, what was saved, its lines
 
 
@@ -36,6 +38,8 @@ def repair_file(store: Store) -> tuple[str, str | None, tuple[SavedStudy, ...]]:
             return path, None, tuple(_whole_studies(store))
     except FormatError as error:
         damage = error
+    if os.path.getsize(path) > _LARGEST:
+        raise FormatError(f"{path} is too large to be repaired, and was not changed: {damage}")
     raw = Path(path).read_bytes()
     if is_newer(raw, SCHEMA):
         raise damage
