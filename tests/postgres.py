@@ -174,6 +174,33 @@ class Standby(Server):
         """Become a server of its own, which can be written to."""
         self.execute("SELECT pg_promote()")
 
+    def catch_up(self) -> None:
+        """Wait until everything that is in the primary server is here."""
+        ((there,),) = self._primary.execute("SELECT pg_current_wal_lsn()")
+        deadline = time.monotonic() + 60
+        while self.execute("SELECT pg_last_wal_replay_lsn() < %s::pg_lsn", (there,)) != [(False,)]:
+            if time.monotonic() > deadline:
+                raise RuntimeError("the standby server does not catch up")
+            time.sleep(0.02)
+
+    def lag(self) -> None:
+        """Receive nothing more from the primary server."""
+        self.execute("ALTER SYSTEM SET primary_conninfo = ''")
+        self.execute("SELECT pg_reload_conf()")
+        while self.execute("SELECT FROM pg_stat_wal_receiver"):
+            time.sleep(0.02)
+
+    def take_over(self) -> None:
+        """Let the primary server crash, and take its place and its address. This server is gone
+        then, and the primary has its data."""
+        self._primary.stop(signal.SIGQUIT)
+        self.promote()
+        self.stop()
+        shutil.rmtree(self._primary.folder / "data")
+        shutil.move(self.folder / "data", self._primary.folder / "data")
+        self._primary.start()
+        self.remove()
+
     def _make(self) -> None:
         where = ["-D", self.folder / "data", "-h", self._primary.folder, "-U", USER]
         self._run(self._bin / "pg_basebackup", *where, "-R", "--checkpoint=fast", "--no-sync")

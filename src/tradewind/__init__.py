@@ -21,6 +21,8 @@ if _typing.TYPE_CHECKING:
     from tradewind.goals import Knee as Knee
     from tradewind.goals import Quality as Quality
     from tradewind.goals import Tradeoff as Tradeoff
+    from tradewind.log.repair import Repair as Repair
+    from tradewind.log.repair import repair as repair
     from tradewind.runners.run import Run as Run
     from tradewind.sklearn import TradeoffSearchCV as TradeoffSearchCV
     from tradewind.space import Bool as Bool
@@ -80,6 +82,7 @@ _HOMES = {
     "Predicted": "study.predictions",
     "Quality": "goals",
     "Recommendation": "study.results",
+    "Repair": "log.repair",
     "Replay": "study.replay",
     "Run": "runners.run",
     "Space": "space",
@@ -97,6 +100,7 @@ _HOMES = {
     "list_studies": "study.studies",
     "load_study": "study.studies",
     "rename_study": "study.studies",
+    "repair": "log.repair",
     "replay": "study.replay",
 }
 

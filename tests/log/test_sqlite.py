@@ -19,7 +19,7 @@ from tests.samples import FIRST, LATER
 from tradewind.errors import FormatError, NoSuchStudy, StorageError
 from tradewind.log.events import Claimed
 from tradewind.log.sqlite import SqliteStore
-from tradewind.log.sqlite_file import APPLICATION, SCHEMA
+from tradewind.log.sqlite_safety import APPLICATION, SCHEMA
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs fork and permissions")
 

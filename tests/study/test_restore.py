@@ -11,7 +11,7 @@ import pytest
 
 import tradewind as tw
 from tests.studies import create, quick, score
-from tradewind.errors import LogDiverged, TrialError
+from tradewind.errors import LogDiverged, NoSuchStudy, StorageError, TrialError
 
 Storage = str | Path
 TurnBack = Callable[[int], None]  # remove all events from this position on
@@ -58,9 +58,16 @@ def test_a_store_that_went_back_is_noticed_and_gets_its_results_again(
     run(study, 3)
     early = study._session.state.position
     run(study, 4)
-    before, open_trial = results(study), study.ask()
+    before, open_trial = results(study), study.ask(lease=60.0)
     turn_back(early)
-    for action in (study.ask, lambda: study.tell(open_trial, 1.0, cost=1.0), lambda: study.best):
+    for action in (
+        study.ask,
+        lambda: study.tell(open_trial, 1.0, cost=1.0),
+        lambda: study.beat(open_trial, 60.0),
+        lambda: study._session.log.beat([open_trial.number], 60.0),
+        lambda: study.best,
+        lambda: study.export("no.jsonl"),
+    ):
         with pytest.raises(LogDiverged, match=r"has been replaced while it was open.*restore\(\)"):
             action()
     before.append((dict(open_trial.params), 1.0, 1.0))  # it waits in a file
@@ -117,6 +124,92 @@ def test_an_older_file_that_was_moved_over_the_study_is_noticed(tmp_path: Path) 
         study.ask()
     assert [t.number for t in study.restore()] == [3, 4, 5]
     assert results(tw.load_study(path)) == before
+
+
+def test_a_search_whose_store_goes_back_ends_at_once(place: tuple[Storage, TurnBack]) -> None:
+    storage, turn_back = place
+    study = create(storage=storage)
+    run(study, 2)
+    early = study._session.state.position
+    calls = []
+
+    def objective(trial: object) -> dict[str, float]:
+        calls.append(trial)
+        if len(calls) == 3:
+            turn_back(early)
+        return score(trial)
+
+    with pytest.raises(StorageError, match="has been replaced while it was open"):
+        study.optimize(objective, n_trials=9, show_progress=False)
+    assert len(calls) == 3
+    study.restore()
+    assert len(results(study)) >= 4
+    assert tw.replay(tw.load_study(storage)).identical
+
+
+def test_a_store_without_the_study_gets_it_back_once_it_was_created_again(
+    place: tuple[Storage, TurnBack],
+) -> None:
+    storage, _ = place
+    study = create(storage=storage)
+    run(study, 3)
+    before = results(study)
+    tw.delete_study("study", storage=storage)
+    with pytest.raises(NoSuchStudy, match=r"restore\(\) records what this process knows"):
+        study.ask()
+    with pytest.raises(NoSuchStudy):
+        study.restore()
+    create(tw.Space({"y": tw.Float(0, 1)}), storage=storage)
+    with pytest.raises(StorageError, match="its space is not the same"):
+        study.restore()
+    tw.delete_study("study", storage=storage)
+    create(storage=storage)
+    with pytest.raises(NoSuchStudy):
+        study.ask()
+    assert [trial.number for trial in study.restore()] == [0, 1, 2]
+    assert results(study) == results(tw.load_study(storage)) == before
+
+
+def test_a_file_that_was_deleted_and_created_again_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "studies.db"
+    study = create(storage=path)
+    run(study, 3)
+    before, asked = results(study), study.ask()
+    for file in tmp_path.iterdir():
+        file.unlink()
+    with pytest.raises(NoSuchStudy, match="there is no file"):
+        study.tell(asked, 0.9, cost=1.0)
+    other = create(storage=path, seed=1)
+    run(other, 3)
+    other.ask()
+    with pytest.raises(NoSuchStudy, match="the store was replaced"):
+        study.tell(asked, 0.9, cost=1.0)
+    study.restore()
+    assert results(study) == [*results(other)[:3], *before]
+
+
+def test_what_is_known_is_not_lost_if_restoring_fails(
+    place: tuple[Storage, TurnBack], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage, turn_back = place
+    study = create(storage=storage)
+    early = study._session.state.position
+    run(study, 3)
+    before = results(study)
+    turn_back(early)
+
+    def fail(*_: object, **__: object) -> None:
+        raise StorageError("the store cannot be reached")
+
+    for broken in ("read", "append"):
+        with monkeypatch.context() as patch:
+            patch.setattr(type(study._session.log), broken, fail)
+            with pytest.raises(StorageError, match="cannot be reached"):
+                study.restore()
+        with pytest.raises(LogDiverged):
+            study.ask()
+    study.restore()
+    assert results(tw.load_study(storage)) == before
 
 
 def test_restoring_a_study_that_lacks_nothing_changes_nothing(tmp_path: Path) -> None:

@@ -42,10 +42,10 @@ class Journal:
         self._proposer = proposer
         return proposer
 
-    def reload(self) -> None:
-        """Read the log from its beginning, whatever was read before."""
-        self.log.forget()
-        self._proposer = Proposer(StudyState.of(self.log.read(0)))
+    def reopened(self) -> Journal:
+        """A journal of the log as the store has it now, whatever was read before."""
+        log = self.log.reopen()
+        return Journal(log, StudyState.of(log.read(0)))
 
     def append(
         self, events: list[Event], *, at: int, lease: tuple[int, float] | None = None

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from tradewind.engine.session import Session
-from tradewind.errors import ConfigError, OutcomeError
+from tradewind.errors import ConfigError, OutcomeError, StorageError
 from tradewind.log.events import Claimed, Event, Failed, Finished, Proposed
 from tradewind.log.state import OPEN, StudyState
 from tradewind.types import Config, Origin, Outcome, State, Trial
+
+_WORDS = {"space": "space", "sign": "direction", "cost_name": "cost"}
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,29 @@ def result_of(trial: Trial) -> Result | None:
 
 def restore(session: Session) -> list[int]:
     """Accept the log as it is now, even if it was replaced, and put back what it lacks of the
-    results that this session knows. Returns the numbers of the trials that have changed."""
-    known = [result_of(trial) for trial in session.state.in_order()]
-    session.reload()
-    return put_back(session, [result for result in known if result is not None])
+    results that this session knows. Returns the numbers of the trials that have changed.
+
+    If that fails, the session still knows them, and it can be tried again."""
+    before = session.journal
+    state = before.latest().state
+    known = [result_of(trial) for trial in state.in_order()]
+    now = before.reopened()
+    _check_same_study(state, now.latest().state)
+    try:
+        session.use(now)
+        return put_back(session, [result for result in known if result is not None])
+    except BaseException:
+        session.use(before)
+        raise
+
+
+def _check_same_study(known: StudyState, found: StudyState) -> None:
+    for what in ("space", "sign", "cost_name"):
+        if getattr(known, what) != getattr(found, what):
+            raise StorageError(
+                "the store has another study of this name, to which these results do not belong: "
+                f"its {_WORDS[what]} is not the same"
+            )
 
 
 def put_back(session: Session, results: Sequence[Result]) -> list[int]:

@@ -127,10 +127,10 @@ class Session:
             rival = best_at_size(proposer, trial.train_size, self.plan.goal, self.plan.strategy)
             return replace(trial, rival=rival)
 
-    def reload(self) -> None:
-        """Read the log from its beginning, and hold none of its trials."""
+    def use(self, journal: Journal) -> None:
+        """Continue with this journal, and hold none of its trials."""
         with self._lock:
-            self.journal.reload()
+            self.journal, self.log = journal, journal.log
             self.held.clear()
 
     # ---- proposing ----

@@ -27,7 +27,7 @@ class Log(Protocol):
 
     Positions count events from 0. Any number of threads, processes and machines may share a log.
     If what a log object has read is no longer in the store, every read and append raises
-    `LogDiverged`, until `forget` is called.
+    `LogDiverged`.
 
     `spool` are the folders for results that could not be recorded, the best one first. A log that
     ends with its process has none."""
@@ -60,8 +60,9 @@ class Log(Protocol):
         whole time again (see stalls.py)."""
         ...
 
-    def forget(self) -> None:
-        """Forget what was read, and take the log as the store has it now."""
+    def reopen(self) -> Log:
+        """The same log as the store has it now, whatever was read before. If the study is gone, it
+        is the log of the study that has its name now, or `NoSuchStudy`."""
         ...
 
 
@@ -124,6 +125,15 @@ def already_exists(name: str, where: str) -> StudyExists:
     return StudyExists(
         f"there is already a study {name!r} in {where}: "
         "choose another name, or open it with load_study"
+    )
+
+
+def gone(name: str, where: str) -> NoSuchStudy:
+    """The error to raise if there is no longer the study that was opened."""
+    return NoSuchStudy(
+        f"there is no longer the study {name!r} in {where} that was opened: it was deleted, or the "
+        "store was replaced. study.restore() records what this process knows in the study that has "
+        "this name now; if there is none, create it first"
     )
 
 

@@ -21,6 +21,7 @@ from tradewind.log.log import (
     Conflict,
     Log,
     already_exists,
+    gone,
     is_leased,
     not_found,
     random_id,
@@ -33,7 +34,7 @@ from tradewind.log.postgres_database import (
     ForeignKeyViolation,
     UniqueViolation,
 )
-from tradewind.log.rows import first_row, read_rows
+from tradewind.log.rows import Row, first_row, read_rows
 from tradewind.log.stalls import Stall, Stalls
 
 
@@ -184,47 +185,64 @@ class PostgresLog:
         except UniqueViolation:  # another writer was faster, between our check and our insert
             pass
         except ForeignKeyViolation:
-            raise not_found(self._name, self._database.where) from None
-        row = db.execute(_END, values).fetchone()
-        if row is None:
-            raise not_found(self._name, self._database.where)
-        length, line, writer = row
-        check_same(head, length, line, self._place)
+            raise gone(self._name, self._database.where) from None
+        length, _, writer = self._end(db, head)
         # With our own token, an earlier attempt has succeeded, and only its answer was lost.
         is_done = writer == token if lines else length == head.length
         return None if is_done else int(length)
 
+    def _end(self, db: Connection, head: Head) -> tuple[int, str | None, int | None]:
+        """The length of the log, the line where `head` ends, and the token of the one after it.
+        `LogDiverged` unless that line is the one that was read."""
+        row = db.execute(_END, {"study": self._study, "at": head.length}).fetchone()
+        if row is None:
+            raise gone(self._name, self._database.where)
+        length, line, writer = row
+        check_same(head, length, line, self._place)
+        return length, line, writer
+
     def read(self, after: int) -> Sequence[Event]:
         after, head = checks.position(after), self._head
-        values = (first_row(head, after), self._study)
+
+        def work(db: Connection) -> list[Row]:
+            rows = db.execute(_READ, (first_row(head, after), self._study)).fetchall()
+            if not rows:
+                raise gone(self._name, self._database.where)
+            return [] if rows[0][0] is None else rows  # None: there is no event from there on
+
         with self._stalls.value.watch(write=False):
-            rows = self._database.run(lambda db: db.execute(_READ, values).fetchall())
-        if not rows:
-            raise not_found(self._name, self._database.where)
-        if rows[0][0] is None:  # the study exists, but has no event from there on
-            rows = []
+            rows = self._database.run(work)
         events, self._head = read_rows(rows, head, after, self._place)
         return events
 
-    def forget(self) -> None:
-        self._head = START
+    def reopen(self) -> Log:
+        def find(db: Connection) -> int | None:
+            query = "SELECT id FROM tradewind_studies WHERE id = %s"
+            by_id = db.execute(query, (self._study,)).fetchone()
+            return self._study if by_id else _find_id(db, self._name)
+
+        study = self._database.run(find)
+        if study is None:
+            raise not_found(self._name, self._database.where)
+        return PostgresLog(self._database, study, self._name)
 
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
-        trials, seconds = checks.lease(trials, seconds)
+        (trials, seconds), head = checks.lease(trials, seconds), self._head
         values = {"study": self._study, "trials": trials, "seconds": seconds}
 
         def work(db: Connection) -> list[tuple[int | None, float, float, float]]:
+            self._end(db, head)
             if trials:
                 try:
                     db.execute(_LEASE if seconds else _END_LEASES, values)
                 except ForeignKeyViolation:
-                    raise not_found(self._name, self._database.where) from None
+                    raise gone(self._name, self._database.where) from None
             return db.execute(_LEASES, values).fetchall()
 
         with self._stalls.value.watch(write=bool(trials)) as last_stall:
             rows = self._database.run(work)
             if not rows:
-                raise not_found(self._name, self._database.where)
+                raise gone(self._name, self._database.where)
             leased = {
                 trial: is_leased(left, length, 0.0, last_stall())
                 or is_leased(left, length, 0.0, Stall(math.inf, up))  # a restart is one for all

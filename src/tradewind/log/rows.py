@@ -32,8 +32,8 @@ def read_rows(rows: Sequence[Row], head: Head, after: int, place: str) -> tuple[
         seen = head.length - 1 - start
         last = lines[seen] if 0 <= seen < len(lines) else None
         check_same(head, start + len(lines), last, place)
-        known, new = (head, lines[1:]) if start else (START, lines)
-        bodies, end = unseal(known, new)
+        known = head if start else START
+        bodies, end = unseal(known, lines[1:] if start else lines)
     except FormatError as error:
         advice = "tradewind.repair keeps everything before the damage"
         raise FormatError(f"{place} is damaged: {error}; {advice}") from None

@@ -20,6 +20,7 @@ from tradewind.log.log import (
     Conflict,
     Log,
     already_exists,
+    gone,
     is_leased,
     not_found,
     random_id,
@@ -149,13 +150,16 @@ class SqliteLog:
     def read(self, after: int) -> Sequence[Event]:
         after, head = checks.position(after), self._head
         with self._file.connect() as db:
-            if head is START:
-                self._file.check_intact(db)
             events, self._head = self._read(db, head, after)
         return events
 
-    def forget(self) -> None:
-        self._head = START
+    def reopen(self) -> Log:
+        with self._file.connect() as db:
+            by_id = db.execute("SELECT 1 FROM studies WHERE id = ?", (self._study,)).fetchone()
+            study = self._study if by_id else _find_id(db, self._name)
+        if study is None:
+            raise not_found(self._name, self._file.path)
+        return SqliteLog(self._file, self._clock, study, self._name)
 
     def _read(self, db: sqlite3.Connection, head: Head, after: int) -> tuple[list[Event], Head]:
         rows = db.execute(
@@ -168,13 +172,13 @@ class SqliteLog:
         return read_rows(rows, head, after, self._place)
 
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
-        trials, seconds = checks.lease(trials, seconds)
+        (trials, seconds), head = checks.lease(trials, seconds), self._head
         write = bool(trials)
         with (
             self._stalls.value.watch(write=write) as last_stall,
             self._file.connect(write=write) as db,
         ):
-            self._end(db, START)
+            check_same(head, *self._end(db, head), self._place)
             return self._lease(db, trials, seconds, last_stall())
 
     def _lease(
@@ -201,15 +205,14 @@ class SqliteLog:
         """The length of the log, and the line that is stored where `head` ends."""
         row = db.execute(
             "SELECT (SELECT coalesce(max(position) + 1, 0) FROM events WHERE study = id), "
-            "(SELECT event FROM events WHERE study = id AND position = ?) "
+            "(SELECT CAST(event AS BLOB) FROM events WHERE study = id AND position = ?) "
             "FROM studies WHERE id = ?",
             (head.length - 1, self._study),
         ).fetchone()
         if row is None:
-            raise not_found(self._name, self._file.path)
-        length: int
+            raise gone(self._name, self._file.path)
         length, line = row
-        return length, line
+        return length, None if line is None else line.decode(errors="replace")
 
 
 def _insert(db: sqlite3.Connection, study: int, at: int, lines: list[str]) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,28 +16,18 @@ from pathlib import Path
 from tradewind.errors import FormatError, NoSuchStudy, StorageError
 from tradewind.log.lock import Lock
 from tradewind.log.perprocess import PerProcess
+from tradewind.log.sqlite_safety import (
+    ADVICE,
+    APPLICATION,
+    SCHEMA,
+    TABLES,
+    check_intact,
+    is_ours,
+    protect,
+)
+from tradewind.log.write_ahead import read_write_ahead
 
-APPLICATION = 0x54574E44  # "TWND", in the header of every file that Tradewind creates
-SCHEMA = 1  # raise it when the tables change
 PATIENCE = 60.0  # seconds to wait for another writer
-
-_TABLES = f"""
-CREATE TABLE studies (
-    id INTEGER PRIMARY KEY, place INTEGER NOT NULL UNIQUE, name TEXT NOT NULL UNIQUE
-);
-CREATE TABLE events (
-    study INTEGER NOT NULL REFERENCES studies ON DELETE CASCADE,
-    position INTEGER NOT NULL, event TEXT NOT NULL,
-    PRIMARY KEY (study, position)
-) WITHOUT ROWID;
-CREATE TABLE leases (
-    study INTEGER NOT NULL REFERENCES studies ON DELETE CASCADE,
-    trial INTEGER NOT NULL, until REAL NOT NULL, seconds REAL NOT NULL,
-    PRIMARY KEY (study, trial)
-) WITHOUT ROWID;
-PRAGMA application_id = {APPLICATION};
-PRAGMA user_version = {SCHEMA};
-"""
 
 
 class File:
@@ -97,21 +88,16 @@ class File:
             raise NoSuchStudy(f"there is no file {self.path}")
         db = _connect(self.path, self._patience, create=create)
         try:
+            protect(db)
             _prepare(db, self.path, self._patience)
+            check_intact(db, self.path)
             db.execute(f"PRAGMA synchronous = {self._synchronous}")
             db.execute("PRAGMA foreign_keys = ON")
         except BaseException:
             db.close()
             raise
-        handle.db, handle.identity, handle.is_intact = db, _identity(self.path), False
+        handle.db, handle.identity = db, _identity(self.path)
         return db
-
-    def check_intact(self, db: sqlite3.Connection) -> None:
-        """`FormatError` if the file is damaged. It is looked through once per connection."""
-        handle = self._handle.value
-        if not handle.is_intact:
-            _check_intact(db, self.path)
-            handle.is_intact = True
 
     def close(self) -> None:
         """Close the connection of this process. The next use opens a new one."""
@@ -128,11 +114,10 @@ class File:
 
 @dataclass
 class _Handle:
-    """The connection of one process, which file it is for, and whether that was found intact."""
+    """The connection of one process, and which file it is for."""
 
     db: sqlite3.Connection | None = None
     identity: tuple[int, int] | None = None
-    is_intact: bool = False
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -148,10 +133,38 @@ def _check_path(path: str) -> None:
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise StorageError(f"{path} cannot be a SQLite file: there is no folder {folder}")
-    if os.path.isdir(path):
-        raise StorageError(f"{path} cannot be a SQLite file: it is a folder")
+    for beside in ("", "-wal", "-shm", "-journal"):
+        _check_regular(f"{path}{beside}")
     if os.path.exists(path) and 0 < os.path.getsize(path) < 512:  # SQLite may take it as empty
         raise FormatError(_not_sqlite(path))
+    _check_write_ahead(path)
+
+
+def _check_regular(path: str) -> None:
+    """`StorageError` if something else than a file is there. Opening a pipe would wait for ever."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StorageError(f"{path} cannot be a file of SQLite: {error.strerror}") from error
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
+        raise StorageError(f"{path} cannot be a file of SQLite: it is {kind}")
+
+
+def _check_write_ahead(path: str) -> None:
+    """`FormatError` if the write-ahead log is damaged. What looks like damage and does not stay is
+    another process that is writing."""
+    damage = read_write_ahead(f"{path}-wal").damage
+    for _ in range(3):
+        if damage is None:
+            return
+        time.sleep(0.01)
+        before, damage = damage, read_write_ahead(f"{path}-wal").damage
+        if damage != before:
+            return
+    raise FormatError(f"{path} is damaged: {damage}; {ADVICE}")
 
 
 def _connect(path: str, patience: float, *, create: bool) -> sqlite3.Connection:
@@ -176,27 +189,11 @@ def _check_unlocked(uri: str, path: str) -> None:
     process closes the file, the process loses its locks on it."""
     with closing(sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)) as db:
         try:
-            _is_ours(db, path)
+            protect(db)
+            is_ours(db, path)
         except sqlite3.DatabaseError as error:
             if _code(error) != sqlite3.SQLITE_CORRUPT:  # half created: checked again under a lock
                 raise
-
-
-def _is_ours(db: sqlite3.Connection, path: str) -> bool:
-    """True if Tradewind created the database, False if it is empty, `FormatError` otherwise."""
-    (application,) = db.execute("PRAGMA application_id").fetchone()
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if application == APPLICATION:
-        if version > SCHEMA:
-            raise FormatError(
-                f"{path} is from a newer version of Tradewind: its tables have version {version}, "
-                f"but this version reads {SCHEMA}; update Tradewind"
-            )
-        return True
-    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if application or version or tables:
-        raise FormatError(f"{path} is a SQLite file of another program; it was not changed")
-    return False
 
 
 def _prepare(db: sqlite3.Connection, path: str, patience: float) -> None:
@@ -205,23 +202,14 @@ def _prepare(db: sqlite3.Connection, path: str, patience: float) -> None:
     (application,) = db.execute("PRAGMA application_id").fetchone()
     if application == 0:
         db.execute("BEGIN IMMEDIATE")
-        if not _is_ours(db, path):  # another process may have been faster
-            for statement in _TABLES.split(";"):
+        if not is_ours(db, path):  # another process may have been faster
+            for statement in TABLES:
                 db.execute(statement)
+            db.execute(f"PRAGMA application_id = {APPLICATION}")
+            db.execute(f"PRAGMA user_version = {SCHEMA}")
         db.execute("COMMIT")
-    _is_ours(db, path)
+    is_ours(db, path)
     _switch_to_write_ahead(db, path, patience)
-
-
-def _check_intact(db: sqlite3.Connection, path: str) -> None:
-    """Find damage that hides events. The digests of events cannot show that the last ones are gone:
-    a page that counts fewer of them, or an event that belongs to no study."""
-    (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
-    orphans = "SELECT 1 FROM events WHERE study NOT IN (SELECT id FROM studies) LIMIT 1"
-    if found == "ok" and db.execute(orphans).fetchone():
-        found = "an event belongs to no study"
-    if found != "ok":
-        raise FormatError(f"{path} is damaged: {found}; tradewind.repair keeps what can be read")
 
 
 def _switch_to_write_ahead(db: sqlite3.Connection, path: str, patience: float) -> None:
@@ -256,7 +244,9 @@ def _explain(error: sqlite3.Error, path: str, patience: float) -> StorageError:
     if code == sqlite3.SQLITE_NOTADB:
         return FormatError(_not_sqlite(path))
     if code == sqlite3.SQLITE_CORRUPT:
-        return FormatError(f"{path} is damaged: {error}")
+        return FormatError(f"{path} is damaged: {error}; {ADVICE}")
+    if code in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_AUTH):
+        return FormatError(f"{path} holds what Tradewind never writes: {error}; {ADVICE}")
     reason = _REASONS.get(code, "SQLite failed").format(patience=patience)
     return StorageError(f"{path} cannot be used: {reason} ({error})")
 
