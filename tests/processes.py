@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import sys
@@ -165,3 +166,11 @@ def refusal(work: Callable[[], object]) -> str:
     except StorageError as error:
         return str(error)
     raise AssertionError("nothing was refused")
+
+
+def import_for_ever(path: str, storage: str) -> None:
+    """Import a study again and again, each time under another name."""
+    import tradewind as tw
+
+    for number in itertools.count():
+        tw.import_study(path, storage=storage, name=f"{os.getpid()}-{number}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,14 @@ import tradewind as tw
 from tests.history.make import PLAIN, SIZED, objective
 from tests.studies import events_of
 from tradewind.engine import plan
-from tradewind.log.events import Created
+from tradewind.errors import FormatError
+from tradewind.log.chain import START, seal
+from tradewind.log.codec import decode, encode
+from tradewind.log.events import Claimed, Created, Finished
 from tradewind.log.memory import MemoryStore
 from tradewind.strategies import Bayes, MultiFidelity, RandomSearch, Staged
 from tradewind.study.replay import Verdict
-from tradewind.types import Origin
+from tradewind.types import Origin, Outcome
 
 FOLDER = Path(__file__).parent
 VERSIONS = ["0.1"]
@@ -141,3 +146,46 @@ def test_a_stored_study_continues_and_replays(
     assert {t.data_seed for t in trials} == {DATA_SEEDS[version]}
     assert study.best.finished
     check_replay(study)
+
+
+def test_an_old_study_gains_digests_from_the_next_event_on(tmp_path: Path) -> None:
+    path = Path(shutil.copy(FOLDER / "0.1.db", tmp_path))
+    study = tw.load_study(path, "random")
+    old = study._session.state.position
+    trial = study.ask()
+    study.tell(trial, **objective(trial))
+    with closing(sqlite3.connect(path)) as db:
+        query = (
+            'SELECT position, event LIKE \'%,"digest":"%\' FROM events, studies '
+            "WHERE study = id AND name = 'random' ORDER BY position"
+        )
+        has_digest = [bool(found) for _, found in db.execute(query)]
+    assert has_digest == [False] * old + [True] * (len(has_digest) - old)
+    assert len(has_digest) > old
+    assert tw.load_study(path, "random").trials == study.trials
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("UPDATE events SET event = replace(event, '\"cost\":', '\"cost\":1')")
+    with pytest.raises(FormatError, match=f"event {old} is damaged"):  # it covers all before it
+        tw.load_study(path, "random")
+
+
+def test_versions_without_digests_keep_them_as_an_unknown_field() -> None:
+    (line,), _ = seal(START, [encode(Claimed(3))])
+    event = decode(line)
+    assert (event, list(event.extra)) == (Claimed(3, extra=event.extra), ["digest"])
+    assert encode(event) == line
+
+
+def test_a_repair_adds_the_digests_that_an_older_version_has_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "studies.db"
+    study = tw.create_study(PLAIN, strategy="random", seed=7, storage=path)
+    trial = study.ask()
+    old = [Finished(trial.number, Outcome(0.5, 1.0)), Claimed(1)]
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for position, event in enumerate(old, study._session.state.position):
+            db.execute("INSERT INTO events SELECT id, ?, ? FROM studies", (position, encode(event)))
+    with pytest.raises(FormatError, match="or an older version of Tradewind wrote it"):
+        tw.load_study(path)
+    (saved,) = tw.repair(path).studies
+    assert saved.damage is None
+    assert tw.load_study(path)._session.log.read(4) == old

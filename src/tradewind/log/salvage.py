@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tradewind.errors import FormatError, StorageError, TradewindError
-from tradewind.log.chain import START, Head, unseal
+from tradewind.log.chain import START, Head, seal, unseal
 from tradewind.log.codec import decode
-from tradewind.log.events import Event, Failed, Finished
+from tradewind.log.events import Event, Failed, Finished, Unknown
 from tradewind.log.rows import line_of
 from tradewind.log.state import StudyState
 
@@ -57,7 +57,8 @@ def save_study(
     while head.length <= max(found, default=0):
         try:
             versions = found.get(head.length, ())
-            event, after = _next_event(head, chain(versions, _mended(head, versions)))
+            others = chain(_mended(head, versions), _sealed(head, versions))
+            event, after = _next_event(head, chain(versions, others))
             if state is None:
                 state = StudyState.of([event])
             else:
@@ -104,6 +105,16 @@ def _mended(head: Head, versions: Iterable[str | bytes]) -> Iterator[str]:
                 if unseal(head, [text])[1].is_sealed:
                     yield text
             line[bit // 8] ^= 1 << bit % 8
+
+
+def _sealed(head: Head, versions: Iterable[str | bytes]) -> Iterator[str]:
+    """The line that follows `head`, if version 0.1 wrote it: whole, but without a digest."""
+    for version in versions:
+        with suppress(FormatError):
+            text = line_of((0, version), 0)
+            event = decode(text)
+            if head.is_sealed and not isinstance(event, Unknown) and not event.extra:
+                yield from seal(head, [text])[0]
 
 
 def results_in(versions: Iterable[str | bytes]) -> Iterator[int]:
