@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from dataclasses import dataclass
 from typing import Literal
 
 from tradewind.engine.limits import Prices
 from tradewind.engine.session import Session
-from tradewind.engine.signals import Terminated
 from tradewind.errors import BrokenObjective, TrialFailed
+from tradewind.errors import logger as _logger
+from tradewind.runners.messages import shorten
 from tradewind.runners.runner import Done, Failure, Lost, Stopped, cause
 from tradewind.types import Outcome, State, Trial
 
-_logger = logging.getLogger("tradewind")
-
+# An objective that raises these wants to end its trial. They would end a program without a word.
+_EXITS = (SystemExit, GeneratorExit)
 _SHOWN = 5  # kinds of failures in a summary
 
 
@@ -32,20 +32,19 @@ class Policy:
 
     def catches(self, failure: Failure) -> bool:
         """Whether the search goes on after this failure."""
-        return failure.raised is None or isinstance(failure.raised, self.catch)
+        return failure.raised is None or _is_a(failure.raised, (*self.catch, *_EXITS))
 
 
-def report(
-    session: Session, policy: Policy, done: Done, prices: Prices | None, *, interrupts: int
-) -> Trial:
+def _is_a(error: BaseException, kinds: tuple[type[BaseException], ...]) -> bool:
+    """What `except` would say. `isinstance` may run the user's code."""
+    return any(kind in kinds for kind in type(error).__mro__)
+
+
+def report(session: Session, policy: Policy, done: Done, prices: Prices | None) -> Trial:
     """Report a result without an outcome, and return the trial. If it waits again, it will be run
-    again. `interrupts` counts the user's Ctrl-C."""
+    again."""
     number = done.trial.number
     match done.result:
-        case Failure(raised=Terminated() as raised):  # not the trial's fault: no retry is used up
-            return session.requeue(number, str(raised), retry=False, mine=True)
-        case Failure(raised=KeyboardInterrupt()) if interrupts > 1:
-            return session.abandon(number, "interrupted", mine=True)
         case Failure(error) as failure:
             failures = done.trial.retries - done.trial.losses
             if failures < policy.max_retries and policy.catches(failure):
@@ -74,10 +73,11 @@ def _cost(session: Session, done: Done, prices: Prices | None) -> float | None:
 def raise_if_due(policy: Policy, failure: Failure, *, ended: bool) -> None:
     """Raise what must end the search. `ended` is false for a trial that will run again."""
     raised = failure.raised
-    if isinstance(raised, Terminated) or (raised and ended and not policy.catches(failure)):
-        raise raised
-    if ended and policy.on_error == "raise":
-        raise raised or TrialFailed(failure.error)
+    if not ended or (policy.catches(failure) and policy.on_error != "raise"):
+        return
+    if raised is None or _is_a(raised, _EXITS):
+        raise TrialFailed(failure.error) from raised
+    raise raised
 
 
 def is_recorded(trial: Trial, done: Done) -> bool:
@@ -87,9 +87,9 @@ def is_recorded(trial: Trial, done: Done) -> bool:
             same = all(getattr(trial, name) == value for name, value in vars(outcome).items())
             return trial.finished and same and trial.usage == done.usage
         case Failure(error):
-            return trial.error == error and trial.usage == done.usage
+            return trial.error == shorten(error) and trial.usage == done.usage
         case Lost(reason) | Stopped(reason):
-            return trial.error is not None and reason in trial.error
+            return trial.error is not None and shorten(reason) in trial.error
 
 
 class FailureTally:

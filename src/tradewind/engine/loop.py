@@ -6,18 +6,18 @@ workers' own, which may be virtual.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from tradewind import interrupts
 from tradewind.engine import failures
 from tradewind.engine.failures import FailureTally, Policy
 from tradewind.engine.leases import keep_leases
 from tradewind.engine.limits import Budget, Limits, Prices, Running
 from tradewind.engine.session import Session
-from tradewind.engine.signals import Signals, Terminated
+from tradewind.engine.signals import Signals
 from tradewind.engine.stopping import record_stop, why_stop
 from tradewind.errors import (
     FormatError,
@@ -26,11 +26,11 @@ from tradewind.errors import (
     TrialError,
     WorkerError,
 )
+from tradewind.errors import logger as _logger
+from tradewind.interrupts import Terminated
 from tradewind.optimizer.stopping import StoppingRule
 from tradewind.runners.runner import Done, Failure, Workers
 from tradewind.types import Outcome, State, Trial
-
-_logger = logging.getLogger("tradewind")
 
 T = TypeVar("T")
 
@@ -55,6 +55,7 @@ class Loop:
     stopped: Callable[[], bool]
     watch: Watch
     rules: tuple[StoppingRule, ...] = ()
+    signals: Signals = field(default_factory=Signals)
     _ended: int = 0
     _tally: FailureTally | None = None  # None while nothing has failed
     _running: dict[int, Running] = field(default_factory=dict)  # by number
@@ -64,29 +65,25 @@ class Loop:
     _enough: bool = False  # a rule has stopped the search
     _budget: Budget | None = None
 
-    def __post_init__(self) -> None:
-        self._signals = Signals(self._running)
-
     def run(self) -> None:
         """Evaluate trials until a limit is reached, a rule says enough, or `stopped()`. Every trial
         is recorded."""
         reason, again = "the search ended while it ran", False
-        with self._signals:
+        try:
+            with keep_leases(self.session, self.policy.lease):
+                self._search()
+        except KeyboardInterrupt:
+            reason = "interrupted"
+            raise
+        except (WorkerError, Terminated) as error:
+            reason, again = str(error), True
+            raise
+        finally:
+            self.signals.end()
             try:
-                with keep_leases(self.session, self.policy.lease):
-                    self._search()
-            except KeyboardInterrupt:
-                reason = "interrupted"
-                raise
-            except (WorkerError, Terminated) as error:
-                reason, again = str(error), True
-                raise
+                self.workers.close()
             finally:
-                self._signals.ending = True
-                try:
-                    self.workers.close()
-                finally:
-                    self._leave(reason, again)
+                self._leave(reason, again)
 
     def log_failures(self) -> None:
         """Log how many trials failed, and why."""
@@ -100,6 +97,7 @@ class Loop:
             self._budget = Budget(self.limits, prices, opened=opened, now=now)
         while True:
             self._fill()
+            interrupts.check()
             if not self._running:
                 if self._nothing_fits and not self._started and not self.limits.queued:
                     _logger.warning(
@@ -107,7 +105,7 @@ class Loop:
                     )
                 return
             self._propose_ahead()
-            self._record_all(self.workers.wait(self._next_deadline()))
+            self._record_all(self._wait())
             self._stop_overdue()
 
     # ---- starting ----
@@ -129,7 +127,8 @@ class Loop:
         n = self.limits.n_trials
         return not (
             self.stopped()
-            or self._signals.interrupts
+            or self.signals.interrupts
+            or interrupts.told()
             or self._nothing_fits
             or self._enough
             or (n is not None and self._started >= n)
@@ -191,6 +190,14 @@ class Loop:
             self._ahead = self._ask(self._affordable(), start=False)
 
     # ---- ending ----
+
+    def _wait(self) -> list[Done]:
+        """Wait for results. If the search was told to end, a trial without an outcome counts as
+        interrupted, whatever its worker says."""
+        results = self.workers.wait(self._next_deadline())
+        if interrupts.told():
+            return [done for done in results if isinstance(done.result, Outcome)]
+        return results
 
     def _next_deadline(self) -> float | None:
         running = list(self._running.values())
@@ -267,8 +274,7 @@ class Loop:
         if isinstance(done.result, Outcome):
             return self.session.finish(done.trial.number, done.result, done.usage)
         prices = self._budget.prices if self._budget else None
-        interrupts = self._signals.interrupts
-        trial = failures.report(self.session, self.policy, done, prices, interrupts=interrupts)
+        trial = failures.report(self.session, self.policy, done, prices)
         if trial.state is State.WAITING:
             self._started -= 1
             return None
@@ -307,8 +313,8 @@ def _patiently(work: Callable[[], T], patience: float = _PATIENCE) -> T:
         except (NoSuchStudy, FormatError):
             raise
         except StorageError as error:
-            if time.monotonic() + pause > until:
+            if time.monotonic() + pause > min(until, interrupts.give_up_at()):
                 raise
             _logger.warning("trying again in %.2g s: %s", pause, error)
-            time.sleep(pause)
+            interrupts.pause(pause)
             pause *= 2

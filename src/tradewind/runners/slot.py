@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
-from multiprocessing.connection import wait as wait_for
 
+from tradewind import interrupts
 from tradewind.runners.child import Child, Launch
 from tradewind.runners.messages import Answer, Begun, Loaded
 from tradewind.runners.runner import (
@@ -229,24 +229,24 @@ class Slot:
 
 
 def wait_for_results(slots: Sequence[Slot], until: float) -> list[Done]:
-    """Wait until a trial is done, none runs any more, or the clock shows `until`."""
+    """Wait until a trial is done, none runs any more, the clock shows `until`, or somebody is told
+    to end."""
+    woken = False
     while True:
         done = [result for slot in slots if (result := slot.advance()) is not None]
         busy = [slot for slot in slots if slot.number is not None]
-        if done or not busy or time.monotonic() >= until:
+        if done or not busy or time.monotonic() >= until or woken:
             return done
-        wait_for_change(busy, until)
+        woken = wait_for_change(busy, until)
 
 
-def wait_for_change(slots: Sequence[Slot], until: float = math.inf) -> None:
-    """Wait until a source is ready or the next check is due."""
+def wait_for_change(slots: Sequence[Slot], until: float = math.inf) -> bool:
+    """Wait until a source is ready or the next check is due. True if somebody was told to end
+    meanwhile."""
     due = min(until, *(slot.next_check() for slot in slots))
     left = None if due == math.inf else max(0.0, due - time.monotonic())
     sources = [source for slot in slots for source in slot.sources()]
-    if sources:
-        wait_for(sources, left)
-    elif left is not None:
-        time.sleep(left)
+    return interrupts.wait(sources, left)
 
 
 def close_all(slots: Sequence[Slot]) -> None:

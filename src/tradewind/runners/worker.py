@@ -13,11 +13,11 @@ import pickle
 import signal
 import sys
 import time
-import traceback
 from multiprocessing.connection import Connection
 
+from tradewind.runners.describe import describe
 from tradewind.runners.evaluate import evaluate
-from tradewind.runners.messages import Answer, Begun, Loaded, shorten
+from tradewind.runners.messages import Answer, Begun, Loaded
 from tradewind.runners.preload import import_used_names
 from tradewind.runners.run import Objective
 from tradewind.types import Trial
@@ -42,8 +42,8 @@ def main(channel: str, blob: str, device: str, idle: str) -> None:
     connection = Connection(descriptors[0])
     try:
         objective = _load(descriptors[1])
-    except BaseException:
-        connection.send(Loaded(shorten(traceback.format_exc())))
+    except BaseException as error:
+        connection.send(Loaded(describe(error)))
         return
     gc.freeze()  # what is loaded now stays, so the garbage collector need not scan it
     try:
@@ -86,5 +86,5 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (AttributeError, OSError, ValueError):  # None, or closed by the objective
+        except BaseException:  # None, closed, or an object of the user's that raises anything
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import time
@@ -16,6 +15,7 @@ from tradewind import checks, recipes, seeds
 from tradewind.engine import plan
 from tradewind.engine.session import Session
 from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyExists
+from tradewind.errors import logger as _logger
 from tradewind.goals import Goal, Quality
 from tradewind.log.events import Created
 from tradewind.log.log import Log, Store
@@ -26,8 +26,6 @@ from tradewind.space import Space
 from tradewind.study.study import Study
 from tradewind.study.tables import read_study
 from tradewind.types import State
-
-_logger = logging.getLogger("tradewind")
 
 Storage: TypeAlias = "str | os.PathLike[str] | Store | None"
 

@@ -12,6 +12,7 @@ from tradewind.engine.failures import Policy
 from tradewind.engine.limits import Limits
 from tradewind.engine.loop import Loop
 from tradewind.engine.session import Session
+from tradewind.engine.signals import Signals
 from tradewind.goals import Goal
 from tradewind.optimizer.stopping import StoppingRule
 from tradewind.runners.choice import choose_runner
@@ -128,7 +129,7 @@ class Study(OwnLoop):
         functions = checks.callbacks(callbacks)
         where = choose_runner(runner, n_workers, gpus, slots_per_gpu, each, limits.n_trials)
         stops = self._stops
-        with closing(where.open(objective, each)) as workers:
+        with Signals() as signals, closing(where.open(objective, each)) as workers:
             progress = Progress(
                 total=limits.n_trials,
                 timeout=limits.timeout,
@@ -138,7 +139,7 @@ class Study(OwnLoop):
                 clock=workers.now,
             )
             stopped = lambda: self._stops > stops  # noqa: E731
-            loop = Loop(self._session, workers, limits, policy, stopped, progress, rules)
+            loop = Loop(self._session, workers, limits, policy, stopped, progress, rules, signals)
             try:
                 with progress:
                     loop.run()
