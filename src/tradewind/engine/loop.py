@@ -71,7 +71,7 @@ class Loop:
         reason, again = "the search ended while it ran", False
         try:
             with keep_leases(self.session, self.policy.lease):
-                self._search()
+                self._search_or_end()
         except KeyboardInterrupt:
             reason = "interrupted"
             raise
@@ -89,6 +89,16 @@ class Loop:
         """Log how many trials failed, and why."""
         if self._tally is not None:
             self._tally.log_summary(self._ended)
+
+    def _search_or_end(self) -> None:
+        """Search. If it was told to end while the store was away, that is how it ends."""
+        try:
+            self._search()
+        except StorageError as error:
+            if interrupts.told():
+                _logger.error("%s", error)
+                interrupts.check()
+            raise
 
     def _search(self) -> None:
         if self.limits.timeout is not None or self.limits.max_cost is not None:
