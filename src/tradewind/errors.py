@@ -143,12 +143,16 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+def quietly() -> suppress:
+    """Ignore what the user's streams raise: they may be closed, or objects of any kind."""
+    return suppress(Exception, SystemExit, GeneratorExit)
+
+
 class _Logger(logging.LoggerAdapter[logging.Logger]):
-    """Writes log lines. That must not end a search: the streams behind it are the user's, and an
-    objective may have closed them."""
+    """Writes log lines. That must not end a search: an objective may have closed the stream."""
 
     def log(self, level: int, msg: object, *args: object, **options: Any) -> None:
-        with suppress(Exception):
+        with quietly():
             super().log(level, msg, *args, **{"stacklevel": 2, **options})
 
 

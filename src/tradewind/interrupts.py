@@ -18,12 +18,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-    from socket import socket
 
 T = TypeVar("T")
 
@@ -123,7 +123,8 @@ def wait(sources: Sequence[Connection | int], seconds: float | None) -> bool:
     if not _scopes or not in_main_thread():
         wait_for(sources, left)
         return False
-    return _waker.reader in wait_for([*sources, _waker.reader], left) and _waker.drain()
+    wait_for([*sources, *_waker.ends[:1]], left)
+    return _waker.drain()
 
 
 def _told_scope() -> Scope | None:
@@ -140,33 +141,33 @@ def _raise(error: type[BaseException]) -> NoReturn:
 
 
 class _Waker:
-    """A pair of sockets: a byte in one of them ends a wait for the other."""
+    """A pipe: a byte in it ends a wait. Without POSIX there is none: waits end later."""
 
     def __init__(self) -> None:
-        self.reader: socket
-        self._writer: socket | None = None
+        self.ends: tuple[int, ...] = ()  # for reading, and for writing
 
     def prepare(self) -> None:
-        if self._writer is None:
-            from socket import socketpair
-
-            self.reader, writer = socketpair()
-            for end in (self.reader, writer):
-                end.setblocking(False)
-            self._writer = writer
+        if not self.ends and os.name == "posix":
+            self.ends = os.pipe()
+            for end in self.ends:
+                os.set_blocking(end, False)
 
     def wake(self) -> None:
-        if self._writer is not None:
-            try:
-                self._writer.send(b"!")
-            except BlockingIOError:  # it is full, so it wakes
-                return
+        for end in self.ends[1:]:
+            with suppress(BlockingIOError):  # it is full, so it wakes
+                os.write(end, b"!")
 
     def drain(self) -> bool:
-        try:
-            return bool(self.reader.recv(4096))
-        except BlockingIOError:
-            return False
+        """Empty the pipe, and say whether there was something in it."""
+        for end in self.ends[:1]:
+            with suppress(BlockingIOError):
+                return bool(os.read(end, 4096))
+        return False
+
+    def close(self) -> None:
+        for end in self.ends:
+            os.close(end)
+        self.ends = ()
 
 
 _waker = _Waker()
@@ -253,9 +254,8 @@ def interrupt(frame: FrameType | None) -> None:
 
 def _forget_all() -> None:
     """A forked process is not told what its parent is told, and must not take its bytes."""
-    global _waker
     _scopes.clear()
-    _waker = _Waker()
+    _waker.close()
 
 
 if hasattr(os, "register_at_fork"):

@@ -67,9 +67,16 @@ def storm(
 def _run(task: dict[str, Any]) -> Counter[str]:
     """Let a process search until it has sent its signals, or is killed by one of them."""
     command = [sys.executable, "-m", "tests.chaos.signals", json.dumps(task)]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
+    said = Path(task["folder"]) / "stderr"
+    with said.open("w") as stderr:
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            start_new_session=True,
+        )
     assert process.stdout is not None
     watchdog = threading.Timer(STUCK, process.kill)
     counts: Counter[str] = Counter()
@@ -92,7 +99,7 @@ def _run(task: dict[str, Any]) -> Counter[str]:
         outcome = "killed" if code == -signal.SIGTERM else f"exit code {code}"
         counts += _judge({**last, "outcome": outcome, "sent": 1, "untidy": []})
     elif code != 0:
-        raise AssertionError(f"a process that searches ended with exit code {code}")
+        raise AssertionError(f"a process ended with exit code {code}: {said.read_text()[-3000:]}")
     return counts
 
 
@@ -181,6 +188,7 @@ def search(study: tw.Study, journal: Journal, rng: random.Random, asked: str) ->
                 continue
             sender.over.set()
             sender.join()
+            time.sleep(0.0)  # a signal that is pending takes effect here
             return outcome, sender.sent
         except KeyboardInterrupt:
             outcome = "interrupted"
@@ -212,7 +220,6 @@ def untidy(study: tw.Study) -> list[str]:
 def main() -> None:
     task = json.loads(sys.argv[1])
     warnings.simplefilter("ignore")
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115  what Ctrl-C prints
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell may ignore it
     rng = random.Random(task["seed"])
     study = tw.load_study(task["storage"], task["name"])

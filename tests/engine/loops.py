@@ -46,9 +46,7 @@ def loop(
     watched = Watched(on_done)
     with Signals() as signals:
         limited = Limits(**limits)
-        Loop(
-            session, workers, limited, policy or Policy(), stopped, watched, signals=signals
-        ).run()
+        Loop(session, workers, limited, policy or Policy(), stopped, watched, signals=signals).run()
     return watched
 
 

@@ -1,5 +1,5 @@
-"""An exception may arrive anywhere, as Ctrl-C does in a program that calls `ask` and `tell`. No lock
-stays held, no transaction stays open, and events are written all together or not at all."""
+"""An exception may arrive anywhere, as Ctrl-C does in a program that calls `ask` and `tell`: no
+lock stays held, no transaction stays open, and events are written all together or not at all."""
 
 from __future__ import annotations
 

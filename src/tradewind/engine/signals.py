@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import suppress
 from types import FrameType
 from typing import Any
 
+from tradewind.errors import quietly
 from tradewind.interrupts import Scope, Terminated, in_main_thread, interrupt
 
 
@@ -67,7 +67,7 @@ _USUAL: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGT
 
 
 def _say(line: str) -> None:
-    with suppress(Exception):  # the stream is the user's, who may be writing to it just now
+    with quietly():  # the user may be writing to it just now
         if sys.stderr is not None:
             print(line, file=sys.stderr)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tradewind.errors import logger as _logger
+from tradewind.errors import quietly
 from tradewind.goals import Tradeoff
 from tradewind.interrupts import Interruptible
 from tradewind.runners.runner import cause
@@ -56,7 +56,7 @@ class Progress:
 
     def __exit__(self, kind: object, *exc: object) -> None:
         self._any_finished = self._any_finished and kind is None  # do not hide the first error
-        with suppress(Exception):
+        with quietly():
             if self._bar is not None:
                 self._bar.close()
             elif sys.stderr is not None and (self._show or self._line):
@@ -66,7 +66,7 @@ class Progress:
 
     def started(self, running: int) -> None:
         """Show that a trial has started."""
-        with suppress(Exception):  # a display must not end a search, and its stream is the user's
+        with quietly():  # a display must not end a search
             self._running = running
             if self._bar is not None:
                 self._bar.set_postfix_str(self._status())
@@ -77,7 +77,7 @@ class Progress:
         """Count a trial that has ended, and call the callbacks."""
         if trial.state is State.FINISHED:
             _logger.info("%s", _line(trial))
-        with suppress(Exception):
+        with quietly():
             self._count(trial, running)
             self._warn_above_reference(trial)
         for callback in self._callbacks:
@@ -193,7 +193,7 @@ def _describe(best: Trial) -> str:
 
 def _is_watched() -> bool:
     """Whether somebody may be watching: in a terminal, or in a notebook."""
-    with suppress(AttributeError, ValueError):  # there is no console, or it is closed
-        if sys.stderr.isatty():
+    with quietly():
+        if sys.stderr is not None and sys.stderr.isatty():  # None if there is no console
             return True
     return "ipykernel" in sys.modules
