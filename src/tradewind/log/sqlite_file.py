@@ -23,7 +23,7 @@ T = TypeVar("T")
 APPLICATION = 0x54574E44  # "TWND", in the header of every file that Tradewind creates
 SCHEMA = 1  # raise it when the tables change
 PATIENCE = 60.0  # seconds to wait for another writer,
-_SLICE = 0.2  # in waits of so many seconds: SQLite hears no signals while it waits
+_SLICE = 0.1  # in waits of so many seconds: SQLite hears no signals while it waits
 
 _TABLES = f"""
 CREATE TABLE studies (
