@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos import campaign
+from tests.chaos import campaign, signals
 
 pytestmark = pytest.mark.slow
 
@@ -51,3 +51,10 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
 def test_a_torn_write_leaves_a_study_that_goes_on(tmp_path: Path) -> None:
     times, whole = campaign.torn(tmp_path, times=2, seed=0)
     assert times == whole
+
+
+def test_every_search_ends_as_its_signals_ask(storage: str, tmp_path: Path) -> None:
+    counts, found = signals.storm(storage, tmp_path, signals=60, seed=0)
+    assert counts["unheard"] == counts["untidy"] == 0, counts
+    assert counts["signals"] >= 60
+    assert found.good, found
