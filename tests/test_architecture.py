@@ -15,13 +15,14 @@ import tradewind
 PACKAGE = Path(tradewind.__file__).parent
 
 # Each room, and the rooms that it may import. Everything else is a fault.
-BASE = ("types", "errors", "checks", "plain", "seeds")
+BASE = ("types", "errors", "checks", "plain", "seeds", "interrupts")
 ROOMS = {
     "types": ("errors",),
     "errors": (),
     "checks": ("errors", "plain", "types"),
     "plain": (),
     "seeds": (),
+    "interrupts": (),
     "space": BASE,
     "data": BASE,
     "models": (*BASE, "space", "data"),

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from tradewind.engine.failures import Policy
 from tradewind.engine.limits import Limits
 from tradewind.engine.loop import Loop
 from tradewind.engine.session import Session
+from tradewind.engine.signals import Signals
 from tradewind.log.events import Event
 from tradewind.runners.runner import Failure
 from tradewind.types import Outcome, Trial
@@ -41,7 +44,9 @@ def loop(
     **limits: Any,
 ) -> Watched:
     watched = Watched(on_done)
-    Loop(session, workers, Limits(**limits), policy or Policy(), stopped, watched).run()
+    with Signals() as signals:
+        limited = Limits(**limits)
+        Loop(session, workers, limited, policy or Policy(), stopped, watched, signals=signals).run()
     return watched
 
 
@@ -61,8 +66,10 @@ def kinds(session: Session, kind: type[Event]) -> list[Any]:
 class Pauses:
     """Stands in for the module `time`: pauses between attempts to reach a store take no time."""
 
-    def __init__(self) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.taken: list[float] = []
+        patch.setattr("tradewind.engine.loop.time", self)
+        patch.setattr("tradewind.interrupts.pause", self.sleep)
 
     def sleep(self, seconds: float) -> None:
         self.taken.append(seconds)

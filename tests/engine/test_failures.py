@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +18,8 @@ from tradewind.engine.contention import MAX_LOSSES
 from tradewind.engine.failures import Policy
 from tradewind.engine.limits import Limits
 from tradewind.engine.loop import Loop
-from tradewind.engine.signals import Terminated
 from tradewind.errors import TrialFailed, WorkerError
+from tradewind.interrupts import Terminated
 from tradewind.log.events import Requeued
 from tradewind.log.memory import MemoryLog
 from tradewind.runners.runner import Done, Failure, Lost, Result, Stopped
@@ -227,12 +229,17 @@ def test_a_result_that_comes_too_late_is_ignored(caplog: pytest.LogCaptureFixtur
 # ---- preemption ----
 
 
+def preempted(trial: Trial) -> Result:
+    """The driver is told to end, and so is the worker of this trial."""
+    os.kill(os.getpid(), signal.SIGTERM)
+    return Failure("the worker process was killed by SIGTERM")
+
+
 @pytest.mark.parametrize("slots", [1, 3])
 def test_a_preempted_trial_goes_back_to_the_queue_without_using_up_a_retry(slots: int) -> None:
     """Batch systems take machines back by SIGTERM. That is not the fault of the trial."""
     session = drive()
-    told = raising(Terminated(143))
-    workers = ScriptedWorkers(slots, lambda t: told if t.number == 0 else good(t))
+    workers = ScriptedWorkers(slots, lambda t: preempted(t) if t.number == 0 else good(t))
     with pytest.raises(Terminated):
         loop(session, workers, n_trials=3)
     trial = session.trial(0)
@@ -245,9 +252,8 @@ def test_a_preempted_trial_goes_back_to_the_queue_without_using_up_a_retry(slots
 def test_a_trial_that_was_preempted_and_then_fails_is_run_again() -> None:
     session = drive()
     policy = Policy(max_retries=1)
-    preempted = ScriptedWorkers(1, lambda t: raising(Terminated(143)))
     with pytest.raises(Terminated):
-        loop(session, preempted, n_trials=1, policy=policy)
+        loop(session, ScriptedWorkers(1, preempted), n_trials=1, policy=policy)
     workers = ScriptedWorkers(1, failing_until(1, raising(OSError("disk"))))
     loop(session, workers, n_trials=1, policy=policy)
     assert [t.number for t in workers.submitted] == [0, 0]

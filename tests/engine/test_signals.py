@@ -5,20 +5,39 @@ As at a terminal, the signal goes to all processes of the search.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tradewind as tw
-from tests.studies import create, environment, score, states
+from tests.engine.loops import good
+from tests.studies import (
+    Opened,
+    ScriptedWorkers,
+    Unreachable,
+    create,
+    drive,
+    environment,
+    score,
+    states,
+)
+from tradewind.log.events import Event
+from tradewind.log.memory import MemoryLog
+from tradewind.runners.cluster import ClusterWorkers, RunningTrials
+from tradewind.runners.run import Objective
+from tradewind.runners.runner import TrialLimits
 from tradewind.runners.serial import SerialRunner
 from tradewind.types import State
 
@@ -76,12 +95,15 @@ class Search:
         os.killpg(self.process.pid, signal.SIGINT)
 
     def line(self) -> str:
-        """The next line of its standard error that is not empty."""
+        """The next line of its standard error that is not empty. A search that says nothing for a
+        minute is killed."""
         assert self.process.stderr is not None
-        for line in self.process.stderr:
-            if line.strip():
-                return line.strip()
-        return ""
+        patience = threading.Timer(60.0, self.process.kill)
+        patience.start()
+        try:
+            return next((line.strip() for line in self.process.stderr if line.strip()), "")
+        finally:
+            patience.cancel()
 
     def end(self) -> tuple[list[str], str]:
         out, err = self.process.communicate(timeout=120)
@@ -89,12 +111,15 @@ class Search:
 
 
 @pytest.fixture(autouse=True)
-def _usual_termination() -> Iterator[None]:
-    """Libraries that other tests have loaded may have installed their own handlers."""
-    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+def _usual_handlers() -> Iterator[None]:
+    """Libraries that other tests have loaded may have installed their own handlers, and jobs in the
+    background of a shell ignore Ctrl-C."""
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
     yield
-    if before is not None:  # only a handler that Python installed can be restored
-        signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        if handler is not None:  # only a handler that Python installed can be restored
+            signal.signal(number, handler)
 
 
 def ended(found: str) -> list[str]:
@@ -123,8 +148,7 @@ def test_once_lets_what_runs_finish_and_starts_nothing_more(search: Search, kind
     for number in range(n):
         search.wait_for(number)
     search.interrupt()
-    running = "1 running trial" if n == 1 else f"{n} running trials"
-    assert search.line() == f"finishing {running}; Ctrl-C again stops now"
+    assert search.line() == "finishing the running trials; Ctrl-C again stops now"
     (search.folder / "go").touch()
     (said, found, went_on), err = search.end()
     assert said == "over", err
@@ -226,7 +250,7 @@ def test_once_in_this_process_ends_the_search_without_an_error(
 
     study.optimize(objective, n_trials=9)
     assert states(study) == ["finished"] * 2
-    assert "finishing 1 running trial;" in capsys.readouterr().err
+    assert "finishing the running trials;" in capsys.readouterr().err
 
 
 def test_twice_in_this_process_abandons_the_trial(capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,7 +270,7 @@ def test_twice_in_this_process_abandons_the_trial(capsys: pytest.CaptureFixture[
         (State.FINISHED, None),
         (State.ABANDONED, "interrupted"),
     ]
-    assert seen == [State.FINISHED, State.ABANDONED]
+    assert seen == [State.FINISHED]
 
 
 def test_a_search_in_a_thread_leaves_signals_to_the_main_thread() -> None:
@@ -280,3 +304,252 @@ def test_a_process_forked_by_an_objective_ends_by_signals_as_usual() -> None:
     study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
     study.optimize(objective, n_trials=1)
     assert study.best.value == 0.0
+
+
+def test_a_signal_that_is_ignored_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell lets its background jobs ignore Ctrl-C, which is meant for the job in front."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    study = create()
+
+    def objective(trial: Any) -> float:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        return 1.0
+
+    study.optimize(objective, n_trials=2)
+    assert states(study) == ["finished"] * 2
+
+
+# ---- wherever it arrives ----
+
+
+def terminate() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def interrupt_twice() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.3)  # the main thread must hear the first one, or both count as one
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+STOPS = {
+    "SIGTERM": (terminate, SystemExit, "waiting"),
+    "Ctrl-C": (interrupt_twice, KeyboardInterrupt, "abandoned"),
+}
+
+
+@pytest.fixture(params=STOPS.values(), ids=STOPS)
+def stop(request: pytest.FixtureRequest) -> Any:
+    """A way to tell a search to end, what it raises, and what becomes of a running trial."""
+    return request.param
+
+
+class Tolling(MemoryLog):
+    """A log whose append number `at` is done while a signal arrives."""
+
+    at = 10**6
+    toll: Callable[[], None]
+    appends = 0
+
+    def append(self, events: Sequence[Event], **options: Any) -> int:
+        self.appends += 1
+        if self.appends == self.at:
+            self.toll()
+        return super().append(events, **options)
+
+
+@pytest.mark.parametrize("at", range(1, 7))
+def test_our_own_code_is_not_interrupted(stop: Any, at: int) -> None:
+    """A signal that arrives while something is written lets that be written."""
+    act, error, left = stop
+    session = drive(log := Tolling())
+    log.appends, log.at, log.toll = 0, at, act
+    study = tw.Study(session, name="study")
+    with pytest.raises(error):
+        study.optimize(score, n_trials=9)
+    finished, begun = (at - 1) // 2 + (at % 2 == 0), at % 2
+    assert states(study) == ["finished"] * finished + [left] * begun
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert not session.held
+
+
+def test_an_exception_that_an_objective_swallows_is_raised_again(stop: Any) -> None:
+    act, error, left = stop
+    study, swallowed = create(), []
+
+    def objective(trial: Any) -> float:
+        try:
+            act()
+        except BaseException as caught:
+            swallowed.append(type(caught))
+        while True:
+            time.sleep(0.01)
+
+    with pytest.raises(error):
+        study.optimize(objective, n_trials=9)
+    assert issubclass(*swallowed, error)
+    assert states(study) == [left]
+
+
+class Dying:
+    """An object that swallows whatever is raised while it dies."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self.act = act
+
+    def __del__(self) -> None:
+        self.act()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_that_python_swallows_ends_the_search(stop: Any) -> None:
+    """The result of such a trial is not trusted: anything may have been left out."""
+    act, error, left = stop
+    study = create()
+
+    def objective(trial: Any) -> float:
+        Dying(act)
+        return 1.0
+
+    with pytest.raises(error):
+        study.optimize(objective, n_trials=9)
+    assert states(study) == [left]
+
+
+def test_a_callback_is_interrupted_like_an_objective(stop: Any) -> None:
+    act, error, _ = stop
+
+    def callback(study: tw.Study, trial: tw.Trial) -> None:
+        act()
+        while True:
+            time.sleep(0.01)
+
+    study = create()
+    with pytest.raises(error):
+        study.optimize(score, n_trials=9, callbacks=[callback])
+    assert states(study) == ["finished"]
+
+
+@pytest.mark.parametrize("moment", ["open", "close"])
+def test_a_signal_is_heard_while_workers_open_and_while_they_close(stop: Any, moment: str) -> None:
+    act, error, _ = stop
+
+    @dataclass
+    class Slow(ScriptedWorkers):
+        def close(self) -> None:
+            if moment == "close" and not self.closed:
+                act()
+            self.closed += 1
+
+    @dataclass
+    class Runner:
+        workers: Slow
+
+        def open(self, objective: Objective, limits: TrialLimits) -> Slow:
+            if moment == "open":
+                act()
+            return self.workers
+
+    workers, study = Slow(1, good), create()
+    with pytest.raises(error):
+        study.optimize(score, n_trials=2, runner=Runner(workers))
+    assert workers.closed
+    assert states(study) == ([] if moment == "open" else ["finished"] * 2)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_search_inside_a_trial_ends_with_it(stop: Any) -> None:
+    act, error, left = stop
+    outer, inner = create(), create()
+
+    def objective(trial: Any) -> float:
+        act()
+        return 1.0
+
+    with pytest.raises(error):
+        outer.optimize(lambda trial: inner.optimize(objective, n_trials=9), n_trials=9)
+    assert (states(outer), states(inner)) == ([left], [left])
+
+
+def test_one_interrupt_lets_a_search_inside_a_trial_finish() -> None:
+    outer, inner = create(), create()
+
+    def objective(trial: Any) -> float:
+        inner.optimize(score, n_trials=1)
+        os.kill(os.getpid(), signal.SIGINT)
+        inner.optimize(score, n_trials=2)
+        return 1.0
+
+    outer.optimize(objective, n_trials=9)
+    assert (states(outer), states(inner)) == (["finished"], ["finished"] * 3)
+
+
+@pytest.mark.slow
+def test_a_trial_that_is_out_of_time_ends_the_workers_of_a_search_inside_it() -> None:
+    outer, inner = create(), create()
+
+    def objective(trial: Any) -> float:
+        inner.optimize(lambda trial: time.sleep(600), n_trials=1, n_workers=1)
+        return 1.0
+
+    outer.optimize(objective, n_trials=1, runner=SerialRunner(), trial_timeout=3.0)
+    assert (states(outer), states(inner)) == (["failed"], ["abandoned"])
+
+
+# ---- while it waits ----
+
+
+def test_a_store_that_is_away_is_not_waited_for_any_longer(stop: Any) -> None:
+    act, error, _ = stop
+    log = Unreachable(MemoryLog())
+    study = tw.Study(drive(log), name="study")
+
+    def objective(trial: Any) -> float:
+        log.times = 10**6
+        threading.Timer(0.3, act).start()
+        return 1.0
+
+    with pytest.raises(error):
+        study.optimize(objective, n_trials=9)
+
+
+def test_a_locked_file_is_not_waited_for_any_longer(stop: Any, tmp_path: Path) -> None:
+    act, error, _ = stop
+    study = create(storage=tmp_path / "runs.db")
+    with closing(sqlite3.connect(tmp_path / "runs.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.3, act).start()
+        with pytest.raises(error):
+            study.optimize(score, n_trials=9)
+    assert states(study) == []
+
+
+@pytest.mark.slow
+def test_trials_on_a_cluster_are_not_waited_for_any_longer(stop: Any) -> None:
+    act, error, left = stop
+
+    class Cluster(ClusterWorkers[int, None]):
+        _capacity, _refreshed = 1, math.inf
+
+        def __init__(self) -> None:
+            super().__init__(n_workers=1, synchronous=False, opened=time.monotonic())
+            self._trials = RunningTrials(lambda handle: None, device="cpu")
+
+        def submit(self, trial: tw.Trial, *, within: float | None = None) -> None:
+            self._trials.add(trial.number, trial, None, within)
+            threading.Timer(0.3, act).start()
+
+        def _receive(self, timeout: float) -> None:
+            time.sleep(timeout)
+
+        def _refresh(self) -> None: ...
+
+        def _check_connection(self) -> None: ...
+
+        def close(self) -> None: ...
+
+    study = create()
+    with pytest.raises(error):
+        study.optimize(score, n_trials=9, runner=Opened(Cluster()))
+    assert states(study) == [left]

@@ -19,9 +19,7 @@ from tradewind.types import Outcome, State, Trial
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
-    made = Pauses()
-    monkeypatch.setattr("tradewind.engine.loop.time", made)
-    return made
+    return Pauses(monkeypatch)
 
 
 class Weather:
@@ -60,7 +58,7 @@ def storms(request: pytest.FixtureRequest) -> list[tuple[Weather, Watched]]:
     """One search for every operation on the store, at which the store goes away `times` times."""
     slots, times, late = request.param
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tradewind.engine.loop.time", Pauses())
+        Pauses(patch)
         calm = Weather(slots)
         calm.run()
         stormy = [Weather(slots, after=i, times=times, late=late) for i in range(calm.log.asked)]

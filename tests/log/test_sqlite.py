@@ -197,8 +197,7 @@ def test_a_relative_path_does_not_follow_the_working_directory(
 def test_the_synchronous_level_is_an_option(path: Path, synchronous: str) -> None:
     with closing(SqliteStore(path, synchronous=synchronous)) as store:
         store.create("study", FIRST)
-        with store.file.connect() as db:
-            (level,) = db.execute("PRAGMA synchronous").fetchone()
+        (level,) = store.file.run(lambda db: db.execute("PRAGMA synchronous").fetchone())
     assert level == {"normal": 1, "FULL": 2}[synchronous]
 
 
@@ -334,12 +333,11 @@ def test_a_fork_does_not_wait_for_a_lock_of_its_parent(store: SqliteStore) -> No
     log = store.create("study", FIRST)
     inside, leave = threading.Event(), threading.Event()
 
-    def hold() -> None:
-        with store.file.connect():
-            inside.set()
-            leave.wait()
+    def hold(db: sqlite3.Connection) -> None:
+        inside.set()
+        leave.wait()
 
-    thread = threading.Thread(target=hold)
+    thread = threading.Thread(target=store.file.run, args=(hold,))
     thread.start()
     inside.wait()
     try:

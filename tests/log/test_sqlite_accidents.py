@@ -40,11 +40,19 @@ def store(path: Path) -> Iterator[SqliteStore]:
 # ---- no room, no lock ----
 
 
+def leave_room(store: SqliteStore, *, pages: int) -> None:
+    """Let the file grow by so many pages at most."""
+
+    def work(db: sqlite3.Connection) -> None:
+        (used,) = db.execute("PRAGMA page_count").fetchone()
+        db.execute(f"PRAGMA max_page_count = {used + pages}")
+
+    store.file.run(work)
+
+
 def test_a_full_disk_is_an_error_that_writes_nothing_and_can_be_retried(store: SqliteStore) -> None:
     log = store.create("study", FIRST)
-    with store.file.connect() as db:
-        (pages,) = db.execute("PRAGMA page_count").fetchone()
-        db.execute(f"PRAGMA max_page_count = {pages + 20}")
+    leave_room(store, pages=20)
     with pytest.raises(StorageError, match=r"studies\.db cannot be used: the disk is full"):
         processes.write_for_ever(log)
     length = len(log.read(0))
@@ -55,9 +63,7 @@ def test_a_full_disk_is_an_error_that_writes_nothing_and_can_be_retried(store: S
 
 def test_a_full_disk_leaves_no_half_created_study(store: SqliteStore) -> None:
     store.create("study", FIRST)
-    with store.file.connect() as db:
-        (pages,) = db.execute("PRAGMA page_count").fetchone()
-        db.execute(f"PRAGMA max_page_count = {pages + 2}")
+    leave_room(store, pages=2)
     large = Created({"x": "x" * 100_000}, {}, {}, True, 0, 0.0)
     with pytest.raises(StorageError, match="the disk is full"):
         store.create("large", large)
@@ -93,9 +99,13 @@ def test_a_lock_held_too_long_is_an_error_that_can_be_retried(
 
 def test_an_error_in_a_transaction_rolls_it_back(store: SqliteStore) -> None:
     log = store.create("study", FIRST)
-    with suppress(KeyboardInterrupt), store.file.connect(write=True) as db:
+
+    def work(db: sqlite3.Connection) -> None:
         db.execute("DELETE FROM events")
         raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        store.file.run(work, write=True)
     assert list(log.read(0)) == [FIRST]
     assert log.append([Claimed(0)]) == 2
 

@@ -75,8 +75,7 @@ def test_a_url_can_set_the_synchronous_level(query: str, level: int) -> None:
     store = open_store(f"sqlite:///runs.db?synchronous={query}")
     assert isinstance(store, SqliteStore)
     store.create("study", FIRST)
-    with store.file.connect() as db:
-        assert db.execute("PRAGMA synchronous").fetchone() == (level,)
+    assert store.file.run(lambda db: db.execute("PRAGMA synchronous").fetchone()) == (level,)
     store.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,14 +10,16 @@ from typing import Literal
 from tradewind.engine.limits import Prices
 from tradewind.engine.restore import Result
 from tradewind.engine.session import Session
-from tradewind.engine.signals import Terminated
 from tradewind.errors import BrokenObjective, TrialFailed
+from tradewind.errors import logger as _logger
+from tradewind.interrupts import Terminated
 from tradewind.log.events import Failed, Finished
+from tradewind.runners.messages import shorten
 from tradewind.runners.runner import Done, Failure, Lost, Stopped, cause
 from tradewind.types import Outcome, State, Trial
 
-_logger = logging.getLogger("tradewind")
-
+# An objective that raises these wants to end its trial. They would end a program without a word.
+_EXITS = (SystemExit, GeneratorExit)
 _SHOWN = 5  # kinds of failures in a summary
 
 
@@ -37,20 +38,19 @@ class Policy:
 
     def catches(self, failure: Failure) -> bool:
         """Whether the search goes on after this failure."""
-        return failure.raised is None or isinstance(failure.raised, self.catch)
+        return failure.raised is None or _is_a(failure.raised, (*self.catch, *_EXITS))
 
 
-def report(
-    session: Session, policy: Policy, done: Done, prices: Prices | None, *, interrupts: int
-) -> Trial:
+def _is_a(error: BaseException, kinds: tuple[type[BaseException], ...]) -> bool:
+    """What `except` would say. `isinstance` may run the user's code."""
+    return any(kind in kinds for kind in type(error).__mro__)
+
+
+def report(session: Session, policy: Policy, done: Done, prices: Prices | None) -> Trial:
     """Report a result without an outcome, and return the trial. If it waits again, it will be run
-    again. `interrupts` counts the user's Ctrl-C."""
+    again."""
     number = done.trial.number
     match done.result:
-        case Failure(raised=Terminated() as raised):  # not the trial's fault: no retry is used up
-            return session.requeue(number, str(raised), retry=False, mine=True)
-        case Failure(raised=KeyboardInterrupt()) if interrupts > 1:
-            return session.abandon(number, "interrupted", mine=True)
         case Failure(error) as failure:
             if _is_retried(policy, done.trial, failure):
                 return _run_again(session.requeue(number, cause(error), mine=True), cause(error))
@@ -79,7 +79,7 @@ def results_of(
             case Failure(error) as failure if not _is_retried(policy, trial, failure):
                 cost = prices.cost_of(failure, usage) if prices else None
                 penalize = policy.on_error == "penalize"
-                end = Failed(trial.number, error, cost, penalize, usage, at)
+                end = Failed(trial.number, shorten(error), cost, penalize, usage, at)
                 results.append(Result.of(trial, end))
     return results
 
@@ -102,10 +102,11 @@ def _cost(session: Session, done: Done, prices: Prices | None) -> float | None:
 def raise_if_due(policy: Policy, failure: Failure, *, ended: bool) -> None:
     """Raise what must end the search. `ended` is false for a trial that will run again."""
     raised = failure.raised
-    if isinstance(raised, Terminated) or (raised and ended and not policy.catches(failure)):
-        raise raised
-    if ended and policy.on_error == "raise":
-        raise raised or TrialFailed(failure.error)
+    if not ended or (policy.catches(failure) and policy.on_error != "raise"):
+        return
+    if raised is None or _is_a(raised, _EXITS):
+        raise TrialFailed(failure.error) from raised
+    raise raised
 
 
 class FailureTally:

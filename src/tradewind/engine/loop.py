@@ -6,28 +6,28 @@ workers' own, which may be virtual.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from tradewind import interrupts
 from tradewind.engine import failures
 from tradewind.engine.failures import FailureTally, Policy
 from tradewind.engine.leases import keep_leases
 from tradewind.engine.limits import Budget, Limits, Prices, Running
 from tradewind.engine.session import Session
-from tradewind.engine.signals import Signals, Terminated
+from tradewind.engine.signals import Signals
 from tradewind.engine.spool import record_spooled, rescue
 from tradewind.engine.stopping import record_stop, why_stop
 from tradewind.errors import StorageError, TrialError, WorkerError
+from tradewind.errors import logger as _logger
+from tradewind.interrupts import Terminated
 from tradewind.log.stalls import FINAL
 from tradewind.optimizer.stopping import StoppingRule
 from tradewind.runners.runner import Done, Failure, Workers
 from tradewind.types import Outcome, State, Trial
-
-_logger = logging.getLogger("tradewind")
 
 T = TypeVar("T")
 
@@ -52,6 +52,7 @@ class Loop:
     stopped: Callable[[], bool]
     watch: Watch
     rules: tuple[StoppingRule, ...] = ()
+    signals: Signals = field(default_factory=Signals)
     _ended: int = 0
     _tally: FailureTally | None = None  # None while nothing has failed
     _running: dict[int, Running] = field(default_factory=dict)  # by number
@@ -62,38 +63,44 @@ class Loop:
     _budget: Budget | None = None
     _unrecorded: list[Done] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self._signals = Signals(self._running)
-
     def run(self) -> None:
         """Evaluate trials until a limit is reached, a rule says enough, or `stopped()`. Every trial
         is recorded."""
         reason, again = "the search ended while it ran", False
-        with self._signals:
+        try:
+            with keep_leases(self.session, self.policy.lease):
+                self._search_or_end()
+        except KeyboardInterrupt:
+            reason = "interrupted"
+            raise
+        except (WorkerError, Terminated) as error:
+            reason, again = str(error), True
+            raise
+        finally:
+            self.signals.end()
             try:
-                with keep_leases(self.session, self.policy.lease):
-                    try:
-                        self._search()
-                    except BaseException as error:
-                        self._keep_results(error)
-                        raise
-            except KeyboardInterrupt:
-                reason = "interrupted"
-                raise
-            except (WorkerError, Terminated) as error:
-                reason, again = str(error), True
-                raise
+                self.workers.close()
             finally:
-                self._signals.ending = True
-                try:
-                    self.workers.close()
-                finally:
-                    self._leave(reason, again)
+                self._leave(reason, again)
 
     def log_failures(self) -> None:
         """Log how many trials failed, and why."""
         if self._tally is not None:
             self._tally.log_summary(self._ended)
+
+    def _search_or_end(self) -> None:
+        """Search. If it was told to end while the store was away, that is how it ends."""
+        try:
+            try:
+                self._search()
+            except BaseException as error:
+                self._keep_results(error)
+                raise
+        except StorageError as error:
+            if interrupts.told():
+                _logger.error("%s", error)
+                interrupts.check()
+            raise
 
     def _search(self) -> None:
         if self.session.log.spool:  # a study in memory has none
@@ -104,6 +111,7 @@ class Loop:
             self._budget = Budget(self.limits, prices, opened=opened, now=now)
         while True:
             self._fill()
+            interrupts.check()
             if not self._running:
                 if self._nothing_fits and not self._started and not self.limits.queued:
                     _logger.warning(
@@ -111,7 +119,7 @@ class Loop:
                     )
                 return
             self._propose_ahead()
-            self._record_all(self.workers.wait(self._next_deadline()))
+            self._record_all(self._wait())
             self._stop_overdue()
 
     # ---- starting ----
@@ -133,7 +141,8 @@ class Loop:
         n = self.limits.n_trials
         return not (
             self.stopped()
-            or self._signals.interrupts
+            or self.signals.interrupts
+            or interrupts.told()
             or self._nothing_fits
             or self._enough
             or (n is not None and self._started >= n)
@@ -195,6 +204,14 @@ class Loop:
             self._ahead = self._ask(self._affordable(), start=False)
 
     # ---- ending ----
+
+    def _wait(self) -> list[Done]:
+        """Wait for results. If the search was told to end, a trial without an outcome counts as
+        interrupted, whatever its worker says."""
+        results = self.workers.wait(self._next_deadline())
+        if interrupts.told():
+            return [done for done in results if isinstance(done.result, Outcome)]
+        return results
 
     def _next_deadline(self) -> float | None:
         running = list(self._running.values())
@@ -261,8 +278,7 @@ class Loop:
         if isinstance(done.result, Outcome):
             return self.session.finish(done.trial.number, done.result, done.usage)
         prices = self._budget.prices if self._budget else None
-        interrupts = self._signals.interrupts
-        trial = failures.report(self.session, self.policy, done, prices, interrupts=interrupts)
+        trial = failures.report(self.session, self.policy, done, prices)
         if trial.state is State.WAITING:
             self._started -= 1
             return None
@@ -313,8 +329,8 @@ class Loop:
             except FINAL:
                 raise
             except StorageError as error:
-                if time.monotonic() + pause > until:
+                if time.monotonic() + pause > min(until, interrupts.give_up_at()):
                     raise
                 _logger.warning("trying again in %.2g s: %s", pause, error)
-                time.sleep(pause)
+                interrupts.pause(pause)
                 pause = min(2.0 * pause, _LONGEST_PAUSE)

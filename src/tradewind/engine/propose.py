@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from tradewind.errors import ConfigError
 from tradewind.goals import Goal
 from tradewind.log.events import Proposed
+from tradewind.log.lock import Lock
 from tradewind.log.state import StudyState
 from tradewind.optimizer.history import History, TrialTable, alike
 from tradewind.optimizer.strategies.strategy import Strategy
@@ -21,16 +20,10 @@ from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.types import Array, Config, Origin, Proposal
 
-_blas_lock = threading.RLock()  # the number of BLAS threads belongs to the whole process
+P = ParamSpec("P")
+T = TypeVar("T")
 
-
-def _renew_lock() -> None:
-    global _blas_lock  # another thread of the parent may have held it
-    _blas_lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+_blas_lock = Lock()  # the number of BLAS threads belongs to the whole process
 
 
 @lru_cache(maxsize=1)
@@ -46,11 +39,14 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     return limit
 
 
-@contextmanager
-def single_threaded() -> Iterator[None]:
-    """One BLAS thread, and no other thread of this process changes that meanwhile."""
-    with _blas_lock, one_blas_thread():
-        yield
+def single_threaded(work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """Call `work` on one BLAS thread. No other thread of this process changes that meanwhile."""
+
+    def call() -> T:
+        with one_blas_thread():
+            return work(*args, **options)
+
+    return _blas_lock.hold(call)
 
 
 class Proposer:
@@ -87,8 +83,7 @@ class Proposer:
         history = self.history(number, max_cost=limit, by=goal.by)
         rng = proposal_rng(history.seed, number)
         space = self.state.space
-        with single_threaded():
-            proposal = strategy.propose(space, goal, history, rng=rng)
+        proposal = single_threaded(strategy.propose, space, goal, history, rng=rng)
         if not isinstance(proposal, Proposal) or not isinstance(proposal.origin, Origin):
             raise ConfigError(
                 "a strategy's propose() must return a Proposal with a row and an Origin, "

@@ -6,7 +6,6 @@ Any number of sessions, in any number of processes, may share a log.
 
 from __future__ import annotations
 
-import logging
 import os
 import platform
 import secrets
@@ -22,6 +21,7 @@ from tradewind.engine.journal import Journal
 from tradewind.engine.plan import Plan
 from tradewind.engine.rivals import best_at_size
 from tradewind.errors import TrialError
+from tradewind.errors import logger as _logger
 from tradewind.goals import Goal
 from tradewind.log.events import (
     Abandoned,
@@ -34,16 +34,15 @@ from tradewind.log.events import (
     Requeued,
     Started,
 )
-from tradewind.log.lock import Lock
+from tradewind.log.lock import Lock, locked
 from tradewind.log.log import Log
 from tradewind.log.perprocess import PerProcess
 from tradewind.log.state import OPEN, StudyState
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.runners.messages import shorten
 from tradewind.seeds import queue_rng
 from tradewind.types import Origin, Outcome, State, Trial, Usage
-
-_logger = logging.getLogger("tradewind")
 
 T = TypeVar("T")
 
@@ -91,47 +90,47 @@ class Session:
     # ---- reading ----
 
     @property
+    @locked
     def state(self) -> StudyState:
         """The state as it was last read. Do not change it."""
-        with self._lock:
-            return self.journal.latest().state
+        return self.journal.latest().state
 
+    @locked
     def trials(self) -> list[Trial]:
         """All trials by number."""
-        with self._lock:
-            return [_copy(trial) for trial in self.journal.read().state.in_order()]
+        return [_copy(trial) for trial in self.journal.read().state.in_order()]
 
+    @locked
     def trial(self, number: int) -> Trial:
-        with self._lock:
-            return _copy(self.journal.read().state.find(number))
+        return _copy(self.journal.read().state.find(number))
 
+    @locked
     def snapshot(self, *, by: str | None = None) -> tuple[list[Trial], History]:
         """All trials by number, and what a strategy would know of them now. `by` names the cost
         that counts, None for that of the study."""
-        with self._lock:
-            proposer = self.journal.read()
-            trials = [_copy(trial) for trial in proposer.state.in_order()]
-            return trials, proposer.history(proposer.state.claims, by=by)
+        proposer = self.journal.read()
+        trials = [_copy(trial) for trial in proposer.state.in_order()]
+        return trials, proposer.history(proposer.state.claims, by=by)
 
+    @locked
     def read_state(self) -> StudyState:
         """The state, up to date with the log. Do not change it."""
-        with self._lock:
-            return self.journal.read().state
+        return self.journal.read().state
 
+    @locked
     def with_rival(self, trial: Trial) -> Trial:
         """The trial with the folds that it has to beat, as far as the log has been read."""
-        with self._lock:
-            proposer = self.journal.latest()
-            if not proposer.state.has_folds:
-                return trial
-            rival = best_at_size(proposer, trial.train_size, self.plan.goal, self.plan.strategy)
-            return replace(trial, rival=rival)
+        proposer = self.journal.latest()
+        if not proposer.state.has_folds:
+            return trial
+        rival = best_at_size(proposer, trial.train_size, self.plan.goal, self.plan.strategy)
+        return replace(trial, rival=rival)
 
+    @locked
     def use(self, journal: Journal) -> None:
         """Continue with this journal, and hold none of its trials."""
-        with self._lock:
-            self.journal, self.log = journal, journal.log
-            self.held.clear()
+        self.journal, self.log = journal, journal.log
+        self.held.clear()
 
     # ---- proposing ----
 
@@ -155,23 +154,23 @@ class Session:
         """The next trial that waits to be run, requeued or enqueued; None if there is none."""
         return self._ask(Request(None, lease, keep, start, new=False))
 
+    @locked
     def _ask(self, request: Request) -> Trial | None:
-        with self._lock:
-            number, was_refused = None, False
-            while number is None:
-                state = self.journal.read().state
-                if self.change_plan(state):
-                    continue
-                others = state.leased - self.held.keys()
-                lost = contention.find_lost(self, others) if others else []
-                if not lost or contention.requeue(self, state, lost):
-                    if not (request.new or self._returned(state) or state.queue):
-                        return None
-                    # After a lost race, claim first: otherwise a driver that writes all the time
-                    # would have every proposal refused.
-                    number = self._take(state, lost, request, claim_first=was_refused)
-                    was_refused = True
-            return self._trial_now(number)
+        number, was_refused = None, False
+        while number is None:
+            state = self.journal.read().state
+            if self.change_plan(state):
+                continue
+            others = state.leased - self.held.keys()
+            lost = contention.find_lost(self, others) if others else []
+            if not lost or contention.requeue(self, state, lost):
+                if not (request.new or self._returned(state) or state.queue):
+                    return None
+                # After a lost race, claim first: otherwise a driver that writes all the time
+                # would have every proposal refused.
+                number = self._take(state, lost, request, claim_first=was_refused)
+                was_refused = True
+        return self._trial_now(number)
 
     def _take(
         self, state: StudyState, lost: list[int], request: Request, *, claim_first: bool
@@ -226,6 +225,7 @@ class Session:
         proposer = self.journal.latest()
         return proposer.propose(number, goal, strategy, max_cost=request.max_cost)
 
+    @locked
     def start(self, number: int, *, leased: bool) -> Trial:
         """Record that a trial which waits for this session has begun."""
 
@@ -234,21 +234,20 @@ class Session:
                 raise TrialError(f"trial {number} is no longer held by this session")
             return None, [Started(number, self.id, leased, self.clock())]
 
-        with self._lock:
-            self.journal.write(begin)
-            return self._trial_now(number)
+        self.journal.write(begin)
+        return self._trial_now(number)
 
     def start_events(self, number: int, request: Request) -> list[Event]:
         """The event that starts a trial, unless it is to be started later."""
         leased = request.lease is not None
         return [Started(number, self.id, leased, self.clock())] if request.start else []
 
+    @locked
     def configure(self, *, goal: Goal, strategy: Strategy) -> None:
         """Continue the study with this goal and this strategy."""
-        with self._lock:
-            self.plan, self._plan_is_new = Plan.of(goal, strategy), True
-            while self._plan_is_new and self.change_plan(self.journal.read().state):
-                pass
+        self.plan, self._plan_is_new = Plan.of(goal, strategy), True
+        while self._plan_is_new and self.change_plan(self.journal.read().state):
+            pass
 
     def change_plan(self, state: StudyState) -> bool:
         """Write a plan that the log has never had, or take over what another driver has changed.
@@ -292,7 +291,7 @@ class Session:
         params: Mapping[str, Any] | None = None,
     ) -> Trial:
         """Record that a trial gave no outcome."""
-        event = Failed(number, error, cost, penalize, usage, self.clock())
+        event = Failed(number, shorten(error), cost, penalize, usage, self.clock())
         return self._end(event, mine=mine, params=params)
 
     def abandon(
@@ -305,7 +304,7 @@ class Session:
         params: Mapping[str, Any] | None = None,
     ) -> Trial:
         """Give a trial up."""
-        event = Abandoned(number, reason, cost, self.clock())
+        event = Abandoned(number, shorten(reason), cost, self.clock())
         return self._end(event, mine=mine, params=params)
 
     def requeue(
@@ -318,12 +317,14 @@ class Session:
         params: Mapping[str, Any] | None = None,
     ) -> Trial:
         """Put a trial back into the queue; with `retry` it counts as one more attempt."""
-        return self._end(Requeued(number, reason, retry), mine=mine, params=params)
+        return self._end(Requeued(number, shorten(reason), retry), mine=mine, params=params)
 
     def lose(self, number: int, reason: str) -> Trial:
         """Record that the worker of a trial died: the trial is run again, but not forever."""
-        return self._end(contention.loss_event(self.trial(number), reason, self.clock()), mine=True)
+        event = contention.loss_event(self.trial(number), shorten(reason), self.clock())
+        return self._end(event, mine=True)
 
+    @locked
     def _end(
         self,
         event: Finished | Failed | Abandoned | Requeued,
@@ -350,11 +351,11 @@ class Session:
                 raise TrialError(f"another driver holds trial {number} by now")
             return None, [event]
 
-        with self._lock:
-            self.journal.write(end)
-            self.held.pop(number, None)
-            return self._trial_now(number)
+        self.journal.write(end)
+        self.held.pop(number, None)
+        return self._trial_now(number)
 
+    @locked
     def decline(self, number: int, reason: str) -> None:
         """Do without a trial that waits for this session: abandon it if it is a new proposal, and
         put it back into the queue if somebody else may want it."""
@@ -366,15 +367,15 @@ class Session:
                 return None, [Requeued(number, reason, retry=False)]
             return None, [Abandoned(number, reason, at=self.clock())]
 
-        with self._lock:
-            self.held.pop(number, None)
-            self.journal.write(end)
+        self.held.pop(number, None)
+        self.journal.write(end)
 
     def _trial_now(self, number: int) -> Trial:
         return _copy(self.journal.latest().state.find(number))
 
     # ---- adding ----
 
+    @locked
     def enqueue(self, params: Mapping[str, Any], train_size: float | None = None) -> None:
         """Put a configuration into the queue; parameters left out are drawn at random."""
 
@@ -382,9 +383,9 @@ class Session:
             rng = queue_rng(state.seed, state.enqueued)
             return None, [Enqueued(state.space.complete(params, rng=rng), train_size)]
 
-        with self._lock:
-            self.journal.write(entry)
+        self.journal.write(entry)
 
+    @locked
     def add(
         self,
         params: Mapping[str, Any],
@@ -401,13 +402,12 @@ class Session:
             proposed = Proposed(number, config, Origin.ADDED, seen, train_size=train_size)
             return number, [Claimed(number), proposed, replace(end, number=number)]
 
-        with self._lock:
-            return self._trial_now(self.journal.write(entry))
+        return self._trial_now(self.journal.write(entry))
 
+    @locked
     def record(self, decide: Callable[[StudyState], tuple[T, list[Event]]]) -> T:
         """Append the events that `decide` makes of the state, and return its result."""
-        with self._lock:
-            return self.journal.write(decide)
+        return self.journal.write(decide)
 
 
 def _is_recorded(trial: Trial, event: Event) -> bool:

@@ -5,65 +5,79 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-from collections.abc import Sized
+from types import FrameType
 from typing import Any
 
-
-class Terminated(SystemExit):
-    """The process was told to end (SIGTERM). Its trials go back to the queue."""
-
-    def __str__(self) -> str:
-        return "its driver was told to end"
+from tradewind.errors import quietly
+from tradewind.interrupts import Scope, Terminated, in_main_thread, interrupt
 
 
 class Signals:
-    """Handles signals during a search.
+    """Hears signals during a search.
 
-    The first Ctrl-C starts nothing more, and the second stops now by a KeyboardInterrupt. SIGTERM
-    stops now by `Terminated`. Once the search is `ending`, further signals are ignored. The user's
-    own handlers are left alone."""
+    After the first Ctrl-C, `interrupts` is 1: nothing more is started. The second one tells the
+    search to end by a KeyboardInterrupt, and SIGTERM tells it to end by `Terminated`. Handlers only
+    take notes, so the loop must look. What is heard while the search `is_ending` is raised when it
+    has ended.
 
-    def __init__(self, running: Sized) -> None:
+    The user's own handlers are left alone, and so are ignored signals (`nohup`). A search inside a
+    trial of another one hears what the other is told to end by."""
+
+    def __init__(self) -> None:
         self.interrupts = 0
-        self.ending = False
-        self._running = running
+        self._scope = Scope()
         self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._interrupt)
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            self._before[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._terminate)
+    def __enter__(self) -> Signals:
+        if in_main_thread():
+            self._scope.enter()
+            for number, usual in _USUAL.items():
+                if signal.getsignal(number) is usual:
+                    self._before[number] = usual
+                    signal.signal(number, self._hear)
+        return self
 
-    def __exit__(self, *exc: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+    def end(self) -> None:
+        """The search cleans up. It must not be told to end once more."""
+        self._scope.is_ending = True
 
-    def _terminate(self, *signalled: object) -> None:
-        if not self.ending:
-            raise Terminated(128 + signal.SIGTERM)
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        for number, usual in reversed(self._before.items()):  # SIGINT last: then it raises again
+            if signal.getsignal(number) == self._hear:
+                signal.signal(number, usual)
+        self._scope.leave()
+        told = self._scope.told
+        if told is not None and (kind is None or not issubclass(kind, told)):
+            raise told
 
-    def _interrupt(self, *signalled: object) -> None:
-        self.interrupts += 1
-        if self.interrupts > 1 and not self.ending:
-            raise KeyboardInterrupt
-        running = f"{len(self._running)} running trial{'s' * (len(self._running) != 1)}"
-        if self.interrupts == 1:
-            print(f"\nfinishing {running}; Ctrl-C again stops now", file=sys.stderr)
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGTERM:
+            self._scope.tell(Terminated)
+        else:
+            self.interrupts += 1
+            if self.interrupts == 1:
+                _say("\nfinishing the running trials; Ctrl-C again stops now")
+            elif self._scope.told is None:
+                self._scope.tell(KeyboardInterrupt)
+        if self._scope.told is not None:
+            interrupt(frame)
+
+
+_USUAL: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+
+
+def _say(line: str) -> None:
+    with quietly():  # the user may be writing to it just now
+        if sys.stderr is not None:
+            print(line, file=sys.stderr)
 
 
 def _reset_handlers() -> None:
     """In a forked child, SIGTERM must end the process as usual: pools end their workers by it, and
     an idle worker would not notice a Python handler."""
-    for number, default in (
-        (signal.SIGINT, signal.default_int_handler),
-        (signal.SIGTERM, signal.SIG_DFL),
-    ):
+    for number, usual in _USUAL.items():
         if isinstance(getattr(signal.getsignal(number), "__self__", None), Signals):
-            signal.signal(number, default)
+            signal.signal(number, usual)
 
 
 if hasattr(os, "register_at_fork"):

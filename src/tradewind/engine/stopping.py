@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
+from tradewind.errors import logger as _logger
 from tradewind.log.events import Stopped
 from tradewind.optimizer.stopping import StoppingRule
 from tradewind.plain import shown
-
-_logger = logging.getLogger("tradewind")
 
 
 def why_stop(session: Session, rules: Sequence[StoppingRule]) -> str | None:
@@ -21,16 +19,15 @@ def why_stop(session: Session, rules: Sequence[StoppingRule]) -> str | None:
     if not len(history.X):
         return None
     goal = plan.strategy.settle(plan.goal, history)
-    with single_threaded():
-        for rule in rules:
-            reason: object = rule.reason(session.state.space, goal, history)
-            if isinstance(reason, str):
-                return str.__str__(reason)
-            if reason is not None:
-                raise TypeError(
-                    "a stopping rule must return why to stop, as text, or None, but "
-                    f"{shown(rule)} returned {shown(reason)}"
-                )
+    for rule in rules:
+        reason: object = single_threaded(rule.reason, session.state.space, goal, history)
+        if isinstance(reason, str):
+            return str.__str__(reason)
+        if reason is not None:
+            raise TypeError(
+                "a stopping rule must return why to stop, as text, or None, but "
+                f"{shown(rule)} returned {shown(reason)}"
+            )
     return None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from tradewind import checks
 from tradewind.log.events import Created, Event
-from tradewind.log.lock import Lock
+from tradewind.log.lock import Lock, locked
 from tradewind.log.log import Conflict, Log, already_exists, not_found
 
 _WHERE = "memory"
@@ -25,6 +25,7 @@ class MemoryLog:
         self._leases: dict[int, tuple[float, float]] = {}  # trial -> start, end
         self._deleted: str | None = None  # the name it had before it was deleted
 
+    @locked
     def append(
         self,
         events: Sequence[Event],
@@ -32,43 +33,42 @@ class MemoryLog:
         expected: int | None = None,
         lease: tuple[int, float] | None = None,
     ) -> int:
-        with self._lock:
-            self._check_exists()
-            if expected is not None and expected != len(self._events):
-                raise Conflict(f"expected {expected} events, but there are {len(self._events)}")
-            if lease is not None:
-                self.beat([lease[0]], lease[1])
-            self._events.extend(events)
-            return len(self._events)
+        self._check_exists()
+        if expected is not None and expected != len(self._events):
+            raise Conflict(f"expected {expected} events, but there are {len(self._events)}")
+        if lease is not None:
+            self.beat([lease[0]], lease[1])
+        self._events.extend(events)
+        return len(self._events)
 
+    @locked
     def read(self, after: int) -> Sequence[Event]:
-        with self._lock:
-            self._check_exists()
-            return self._events[checks.position(after) :]
+        self._check_exists()
+        return self._events[checks.position(after) :]
 
+    @locked
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
         trials, seconds = checks.lease(trials, seconds)
-        with self._lock:
-            self._check_exists()
-            now = self._clock()
-            if seconds:
-                self._leases.update(dict.fromkeys(trials, (now, now + seconds)))
-            else:
-                for trial in trials:
-                    self._leases.pop(trial, None)
-            leases = self._leases.items()
-            self._leases = {trial: (t0, t1) for trial, (t0, t1) in leases if t0 <= now <= t1}
-            return frozenset(self._leases)
+        self._check_exists()
+        now = self._clock()
+        if seconds:
+            self._leases.update(dict.fromkeys(trials, (now, now + seconds)))
+        else:
+            for trial in trials:
+                self._leases.pop(trial, None)
+        leases = self._leases.items()
+        self._leases = {trial: (t0, t1) for trial, (t0, t1) in leases if t0 <= now <= t1}
+        return frozenset(self._leases)
 
     def reopen(self) -> Log:
         """This log: nothing can change under it."""
         return self
 
+    @locked
     def delete(self, name: str) -> None:
         """Make every later call raise `NoSuchStudy`."""
-        with self._lock:
-            self._deleted = name
-            self._events, self._leases = [], {}
+        self._deleted = name
+        self._events, self._leases = [], {}
 
     def _check_exists(self) -> None:
         if self._deleted is not None:
@@ -86,39 +86,39 @@ class MemoryStore:
     def __repr__(self) -> str:
         return "MemoryStore()"
 
+    @locked
     def create(self, name: str, first: Created, later: Sequence[Event] = ()) -> Log:
         name = checks.study_name(name)
-        with self._lock:
-            if name in self._logs:
-                raise already_exists(name, _WHERE)
-            log = MemoryLog(clock=self._clock)
-            log.append([first, *later])
-            self._logs[name] = log
-            return log
+        if name in self._logs:
+            raise already_exists(name, _WHERE)
+        log = MemoryLog(clock=self._clock)
+        log.append([first, *later])
+        self._logs[name] = log
+        return log
 
+    @locked
     def open(self, name: str) -> Log:
         name = checks.study_name(name)
-        with self._lock:
-            return self._find(name)
+        return self._find(name)
 
+    @locked
     def names(self) -> list[str]:
-        with self._lock:
-            return list(self._logs)
+        return list(self._logs)
 
+    @locked
     def rename(self, name: str, new: str) -> None:
         name, new = checks.study_name(name), checks.study_name(new)
-        with self._lock:
-            self._find(name)
-            if new != name and new in self._logs:
-                raise already_exists(new, _WHERE)
-            # keeps the order: names() lists the oldest study first
-            self._logs = {new if key == name else key: log for key, log in self._logs.items()}
+        self._find(name)
+        if new != name and new in self._logs:
+            raise already_exists(new, _WHERE)
+        # keeps the order: names() lists the oldest study first
+        self._logs = {new if key == name else key: log for key, log in self._logs.items()}
 
+    @locked
     def delete(self, name: str) -> None:
         name = checks.study_name(name)
-        with self._lock:
-            self._find(name).delete(name)
-            del self._logs[name]
+        self._find(name).delete(name)
+        del self._logs[name]
 
     def _find(self, name: str) -> MemoryLog:
         if name not in self._logs:

@@ -13,8 +13,10 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import unquote
 
+from tradewind import interrupts
 from tradewind.errors import FormatError, StorageError
-from tradewind.log.lock import Lock
+from tradewind.log.lock import Lock, locked
+from tradewind.log.log import Conflict
 from tradewind.log.perprocess import PerProcess
 
 try:
@@ -112,16 +114,23 @@ class Database:
             except psycopg.Error as error:
                 may_pass = _may_pass(error)
                 reason = " ".join(self._hide_secrets(str(error)).split()) or type(error).__name__
+            except (Conflict, StorageError):  # what `work` has found out
+                raise
+            except BaseException:  # such as Ctrl-C, which may have lost a connection of the pool
+                self._close(pool)
+                raise
             self._close(pool)
             # Raised out here, without the original error, which could show the password.
             if not may_pass:
                 raise StorageError(f"{self.where} cannot be used: {reason}")
             pause = next(pauses)
-            if time.monotonic() + pause > began + self._patience_now():
+            if time.monotonic() + pause > min(
+                began + self._patience_now(), interrupts.give_up_at()
+            ):
                 unsure = "; the last request may or may not have been carried out"
                 more = unsure if handle.was_reached else ""
                 raise StorageError(f"{self.where} cannot be reached{more}: {reason}")
-            time.sleep(pause)
+            interrupts.pause(pause)
 
     def _call(self, work: Callable[[Connection], T], pool: Pool) -> T:
         db = pool.getconn()
@@ -142,16 +151,16 @@ class Database:
         """Close the connections of this process. The next use opens new ones."""
         self._close(self._handle.value.pool)
 
+    @locked
     def _open(self) -> Pool:
         """The pool of this process."""
-        with self._lock:
-            handle = self._handle.value
-            if handle.pool is None:
-                handle.pool = self._connect()
-                handle.was_reached = True
-                # Runs before the interpreter ends, which would wait for the threads of the pool.
-                handle.close_pool = weakref.finalize(handle, _close, handle.pool, os.getpid())
-            return handle.pool
+        handle = self._handle.value
+        if handle.pool is None:
+            handle.pool = self._connect()
+            handle.was_reached = True
+            # Runs before the interpreter ends, which would wait for the threads of the pool.
+            handle.close_pool = weakref.finalize(handle, _close, handle.pool, os.getpid())
+        return handle.pool
 
     def _connect(self) -> Pool:
         # The first connection raises its errors here; a pool would only log them in its threads.
@@ -171,13 +180,13 @@ class Database:
             open=True,
         )
 
+    @locked
     def _close(self, pool: Pool | None) -> None:
         """Close `pool`, unless another thread already has and perhaps opened the next one."""
-        with self._lock:
-            handle = self._handle.value
-            if pool is not None and pool is handle.pool:
-                handle.pool = None
-                handle.close_pool()
+        handle = self._handle.value
+        if pool is not None and pool is handle.pool:
+            handle.pool = None
+            handle.close_pool()
 
     def _hide_secrets(self, text: str) -> str:
         for secret in self._secrets:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
@@ -89,11 +90,12 @@ def _is_name(name: str) -> bool:
 def _write_studies(path: str, studies: Sequence[Saved]) -> None:
     """Write a new SQLite file. Studies keep their ids, so that open logs find them again."""
     kept = [saved for saved in studies if saved[2]]
-    with (
-        closing(SqliteStore(path, synchronous="FULL")) as store,
-        store.file.connect(write=True, create=True) as db,
-    ):
+
+    def write(db: sqlite3.Connection) -> None:
         for place, (study, saved, lines) in enumerate(kept):
             db.execute("INSERT INTO studies VALUES (?, ?, ?)", (study, place, saved.name))
             rows = [(study, position, line) for position, line in enumerate(lines)]
             db.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
+
+    with closing(SqliteStore(path, synchronous="FULL")) as store:
+        store.file.run(write, write=True, create=True)

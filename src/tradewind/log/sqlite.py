@@ -57,7 +57,8 @@ class SqliteStore:
     def create(self, name: str, first: Created, later: Sequence[Event] = ()) -> Log:
         name, study = checks.study_name(name), random_id()
         lines, head = seal(START, [encode(event) for event in (first, *later)])
-        with self.file.connect(write=True, create=True) as db:
+
+        def work(db: sqlite3.Connection) -> None:
             if _find_id(db, name) is not None:
                 raise already_exists(name, self.file.path)
             db.execute(
@@ -65,33 +66,41 @@ class SqliteStore:
                 (study, name),
             )
             _insert(db, study, 0, lines)
+
+        self.file.run(work, write=True, create=True)
         return SqliteLog(self.file, self._clock, study, name, head)
 
     def open(self, name: str) -> Log:
         name = checks.study_name(name)
-        with self.file.connect() as db:
-            return SqliteLog(self.file, self._clock, self._find(db, name), name)
+        study = self.file.run(lambda db: self._find(db, name))
+        return SqliteLog(self.file, self._clock, study, name)
 
     def names(self) -> list[str]:
+        query = "SELECT name FROM studies ORDER BY place"
         try:
-            with self.file.connect() as db:
-                return [name for (name,) in db.execute("SELECT name FROM studies ORDER BY place")]
+            return self.file.run(lambda db: [name for (name,) in db.execute(query)])
         except NoSuchStudy:  # there is no file yet
             return []
 
     def rename(self, name: str, new: str) -> None:
         name, new = checks.study_name(name), checks.study_name(new)
-        with self.file.connect(write=True) as db:
+
+        def work(db: sqlite3.Connection) -> None:
             study = self._find(db, name)
             if _find_id(db, new) not in (None, study):
                 raise already_exists(new, self.file.path)
             db.execute("UPDATE studies SET name = ? WHERE id = ?", (new, study))
 
+        self.file.run(work, write=True)
+
     def delete(self, name: str) -> None:
         name = checks.study_name(name)
-        with self.file.connect(write=True) as db:
+
+        def work(db: sqlite3.Connection) -> None:
             study = self._find(db, name)
             db.execute("DELETE FROM studies WHERE id = ?", (study,))
+
+        self.file.run(work, write=True)
 
     def close(self) -> None:
         """Close the connection of this process. The next use opens a new one."""
@@ -129,11 +138,10 @@ class SqliteLog:
         expected: int | None = None,
         lease: tuple[int, float] | None = None,
     ) -> int:
-        bodies, head = [encode(event) for event in events], self._head
-        with (
-            self._stalls.value.watch() as last_stall,
-            self._file.connect(write=bool(bodies or lease)) as db,
-        ):
+        bodies = [encode(event) for event in events]
+
+        def work(db: sqlite3.Connection) -> Head:
+            head = self._head
             length, line = self._end(db, head)
             check_same(head, length, line, self._place)
             if expected is not None and expected != length:
@@ -144,19 +152,23 @@ class SqliteLog:
             _insert(db, self._study, length, lines)
             if lease is not None:
                 self._lease(db, *checks.lease([lease[0]], lease[1]), last_stall())
-        self._head = head
-        return head.length
+            return head
+
+        with self._stalls.value.watch() as last_stall:
+            self._head = self._file.run(work, write=bool(bodies or lease))
+        return self._head.length
 
     def read(self, after: int) -> Sequence[Event]:
         after, head = checks.position(after), self._head
-        with self._file.connect() as db:
-            events, self._head = self._read(db, head, after)
+        events, self._head = self._file.run(lambda db: self._read(db, head, after))
         return events
 
     def reopen(self) -> Log:
-        with self._file.connect() as db:
+        def find(db: sqlite3.Connection) -> int | None:
             by_id = db.execute("SELECT 1 FROM studies WHERE id = ?", (self._study,)).fetchone()
-            study = self._study if by_id else _find_id(db, self._name)
+            return self._study if by_id else _find_id(db, self._name)
+
+        study = self._file.run(find)
         if study is None:
             raise not_found(self._name, self._file.path)
         return SqliteLog(self._file, self._clock, study, self._name)
@@ -174,12 +186,13 @@ class SqliteLog:
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
         (trials, seconds), head = checks.lease(trials, seconds), self._head
         write = bool(trials)
-        with (
-            self._stalls.value.watch(write=write) as last_stall,
-            self._file.connect(write=write) as db,
-        ):
+
+        def work(db: sqlite3.Connection) -> frozenset[int]:
             check_same(head, *self._end(db, head), self._place)
             return self._lease(db, trials, seconds, last_stall())
+
+        with self._stalls.value.watch(write=write) as last_stall:
+            return self._file.run(work, write=write)
 
     def _lease(
         self, db: sqlite3.Connection, trials: list[int], seconds: float, stall: Stall

@@ -8,13 +8,15 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
+from tradewind import interrupts
 from tradewind.errors import FormatError, NoSuchStudy, StorageError
-from tradewind.log.lock import Lock
+from tradewind.log.lock import Lock, locked
 from tradewind.log.perprocess import PerProcess
 from tradewind.log.sqlite_safety import (
     ADVICE,
@@ -27,7 +29,10 @@ from tradewind.log.sqlite_safety import (
 )
 from tradewind.log.write_ahead import read_write_ahead
 
-PATIENCE = 60.0  # seconds to wait for another writer
+T = TypeVar("T")
+
+PATIENCE = 60.0  # seconds to wait for another writer,
+_SLICE = 0.1  # in waits of so many seconds: SQLite hears no signals while it waits
 
 
 class File:
@@ -53,59 +58,81 @@ class File:
         self._lock = Lock()
         self._handle = PerProcess(_Handle)
 
-    @contextmanager
-    def connect(self, *, write: bool = False, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """This process's connection, for one thread at a time. With `write`, it is in a transaction
-        that any error rolls back.
+    def run(
+        self, work: Callable[[sqlite3.Connection], T], *, write: bool = False, create: bool = False
+    ) -> T:
+        """Call `work` with this process's connection and return its result. With `write`, the call
+        is one transaction, which any error rolls back.
 
-        An error of SQLite also closes the connection, because it may have left it in any state."""
-        with self._lock:
+        One thread at a time uses the connection. Wherever an exception arrives, no transaction is
+        open afterwards. An error of SQLite also closes the connection, because it may have left it
+        in any state."""
+        deadline = time.monotonic() + self._patience
+        try:
+            while True:
+                try:
+                    return self._lock.hold(self._run, work, write, create)
+                except sqlite3.OperationalError as error:  # SQLite itself would not hear signals
+                    give_up = min(deadline, interrupts.give_up_at())
+                    if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                        raise
+                    time.sleep(0.01)
+        except sqlite3.Error as error:
+            self.close()
+            raise _explain(error, self.path, self._patience) from error
+
+    def _run(self, work: Callable[[sqlite3.Connection], T], write: bool, create: bool) -> T:
+        try:
             try:
                 db = self._connection(create=create)
-                try:
-                    if write:
-                        db.execute("BEGIN IMMEDIATE")
-                    yield db
-                    if write:
-                        db.execute("COMMIT")
-                except BaseException:
-                    if db.in_transaction:
-                        db.execute("ROLLBACK")
-                    raise
-            except sqlite3.Error as error:
+                if write:
+                    db.execute("BEGIN IMMEDIATE")
+                result = work(db)
+                if write:
+                    db.execute("COMMIT")
+                return result
+            finally:
+                self._settle()
+        finally:  # in case that an exception arrives just before the first call has done it
+            self._settle()
+
+    def _settle(self) -> None:
+        """Leave nothing half done: no open transaction, and no connection that is not ready."""
+        handle = self._handle.value
+        if handle.db is not None:
+            if not handle.is_ready:
                 self.close()
-                raise _explain(error, self.path, self._patience) from error
+            elif handle.db.in_transaction:
+                handle.db.execute("ROLLBACK")
 
     def _connection(self, *, create: bool) -> sqlite3.Connection:
         """The open connection, or a new one if there is none or the file was replaced."""
         identity = _identity(self.path)
         handle = self._handle.value
-        if handle.db is not None and handle.identity == identity:
+        if handle.db is not None and handle.is_ready and handle.identity == identity:
             return handle.db
         self.close()
         _check_path(self.path)
         if identity is None and not create:
             raise NoSuchStudy(f"there is no file {self.path}")
-        db = _connect(self.path, self._patience, create=create)
-        try:
-            protect(db)
-            _prepare(db, self.path, self._patience)
-            check_intact(db, self.path)
-            db.execute(f"PRAGMA synchronous = {self._synchronous}")
-            db.execute("PRAGMA foreign_keys = ON")
-        except BaseException:
-            db.close()
-            raise
-        handle.db, handle.identity = db, _identity(self.path)
+        handle.is_ready = False
+        handle.db = db = _connect(self.path, create=create)
+        protect(db)
+        _prepare(db, self.path)
+        check_intact(db, self.path)
+        db.execute(f"PRAGMA synchronous = {self._synchronous}")
+        db.execute("PRAGMA foreign_keys = ON")
+        handle.identity, handle.is_ready = _identity(self.path), True
         return db
 
+    @locked
     def close(self) -> None:
         """Close the connection of this process. The next use opens a new one."""
-        with self._lock:
-            handle = self._handle.value
-            db, handle.db = handle.db, None
-            if db is not None:
-                db.close()
+        handle = self._handle.value
+        if handle.db is not None:
+            handle.is_ready = False
+            handle.db.close()
+            handle.db = None
 
     def __del__(self) -> None:
         if hasattr(self, "_handle"):  # not if __init__ has failed
@@ -114,10 +141,11 @@ class File:
 
 @dataclass
 class _Handle:
-    """The connection of one process, and which file it is for."""
+    """The connection of one process, which file it is for, and whether it is ready to be used."""
 
     db: sqlite3.Connection | None = None
     identity: tuple[int, int] | None = None
+    is_ready: bool = False
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -167,7 +195,7 @@ def _check_write_ahead(path: str) -> None:
     raise FormatError(f"{path} is damaged: {damage}; {ADVICE}")
 
 
-def _connect(path: str, patience: float, *, create: bool) -> sqlite3.Connection:
+def _connect(path: str, *, create: bool) -> sqlite3.Connection:
     uri = Path(path).as_uri()
     if os.path.exists(path):
         try:
@@ -177,7 +205,7 @@ def _connect(path: str, patience: float, *, create: bool) -> sqlite3.Connection:
     return sqlite3.connect(
         f"{uri}?mode={'rwc' if create else 'rw'}",
         uri=True,
-        timeout=patience,
+        timeout=_SLICE,
         isolation_level=None,  # transactions begin and end only where this module says
         check_same_thread=False,
     )
@@ -196,7 +224,7 @@ def _check_unlocked(uri: str, path: str) -> None:
                 raise
 
 
-def _prepare(db: sqlite3.Connection, path: str, patience: float) -> None:
+def _prepare(db: sqlite3.Connection, path: str) -> None:
     """Create the tables in a new file. This comes before the write-ahead log is switched on, so
     that the application id can be read without it."""
     (application,) = db.execute("PRAGMA application_id").fetchone()
@@ -209,19 +237,7 @@ def _prepare(db: sqlite3.Connection, path: str, patience: float) -> None:
             db.execute(f"PRAGMA user_version = {SCHEMA}")
         db.execute("COMMIT")
     is_ours(db, path)
-    _switch_to_write_ahead(db, path, patience)
-
-
-def _switch_to_write_ahead(db: sqlite3.Connection, path: str, patience: float) -> None:
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
-            break
-        except sqlite3.OperationalError as error:  # SQLite's own timeout does not apply here
-            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
+    (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise StorageError(
             f"{path} is in a place where SQLite cannot keep a write-ahead log; use a local disk, "

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from tradewind.interrupts import told
 from tradewind.runners.concurrency import ConcurrencyMeter
 from tradewind.runners.runner import OUT_OF_TIME, Done, Result, Stopped
 from tradewind.types import Trial, Usage
 
 _REFRESH = 1.0  # seconds between questions which workers the cluster has
+_SLICE = 0.25  # seconds of one wait, after which the driver sees that it was told to end
 
 Key = TypeVar("Key")
 Handle = TypeVar("Handle")
@@ -145,9 +147,9 @@ class ClusterWorkers(ABC, Generic[Key, Handle]):
         while not (done := self._trials.take_done()) and len(self._trials):
             self._check_connection()
             seconds = self._trials.seconds_to_wait(until)
-            self._receive(seconds)
+            self._receive(min(seconds, _SLICE))
             self._trials.stop_overdue()
-            if not seconds and self.now() >= until:
+            if (not seconds and self.now() >= until) or told():
                 return self._trials.take_done()
         return done
 

@@ -6,7 +6,6 @@ so limits can be enforced and a crash costs only one trial.
 
 from __future__ import annotations
 
-import logging
 import time
 import uuid
 from collections.abc import Iterable, Mapping
@@ -16,14 +15,14 @@ from typing import Any
 
 from tradewind.checks import or_none, whole
 from tradewind.errors import WorkerError
+from tradewind.errors import logger as _logger
+from tradewind.interrupts import Interruptible
 from tradewind.runners.assignment import Assignment
 from tradewind.runners.cluster import ClusterWorkers, RunningTrials
 from tradewind.runners.messages import pack
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Done, Lost, Result, TrialLimits
 from tradewind.types import Trial, Usage
-
-_logger = logging.getLogger("tradewind")
 
 _FETCH_TIMEOUT = 30.0  # seconds for a small result to arrive
 
@@ -56,7 +55,7 @@ class DaskRunner:
         opened = time.monotonic()
         gpu = any("gpu" in name.lower() for name in self.resources)
         assignment = Assignment(pack(objective), limits, gpu=gpu)
-        client, to_close = self._connect()
+        client, to_close = Interruptible(self._connect)()
         try:
             return DaskWorkers(self, client, assignment, to_close=to_close, opened=opened)
         except BaseException:

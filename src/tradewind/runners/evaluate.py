@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +9,7 @@ from tradewind.checks import suggest
 from tradewind.errors import OutcomeError
 from tradewind.plain import shown
 from tradewind.runners.clocks import CLOCKS, REPORTED, Meter, uses_gpu
+from tradewind.runners.describe import describe
 from tradewind.runners.outcomes import read_outcome
 from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import Failure
@@ -25,14 +25,14 @@ def evaluate(
         answer = objective(run)
     except BaseException as error:  # recorded as a failed trial; the loop decides what follows
         usage = meter.usage()
-        return Failure(traceback.format_exc(), usage.wall, error), usage
+        return Failure(describe(error), usage.wall, error), usage
     usage = meter.usage()
     try:
         return _read_answer(answer, run, usage)
     except OutcomeError as error:
         return Failure(f"the objective's answer cannot be used: {error}", usage.wall), usage
-    except Exception:  # the answer is the user's object, and reading it may run their code
-        return Failure(traceback.format_exc(), usage.wall), usage
+    except BaseException as error:  # the answer is the user's object: reading it may run their code
+        return Failure(describe(error), usage.wall), usage
 
 
 def _read_answer(answer: Any, run: Run, usage: Usage) -> tuple[Outcome, Usage]:

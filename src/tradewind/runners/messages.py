@@ -62,7 +62,7 @@ class Answer:
         try:
             raised = pickle.loads(self.raised)
             raised.add_note(f"In the worker process:\n\n{self.result.error.rstrip()}")
-        except (Exception, SystemExit):  # unpickling runs the user's code
+        except BaseException:  # unpickling runs the user's code
             return self.result
         return replace(self.result, raised=raised) if _is_exception(raised) else self.result
 
@@ -85,8 +85,8 @@ def pack(objective: Objective) -> bytes:
 
 
 def shorten(text: str) -> str:
-    """Cut the middle out of a text that is too long for a message. A character may take four
-    bytes."""
+    """Cut the middle out of a text that is too long for a message, or for the log. A character may
+    take four bytes."""
     most = _LARGEST // 16
     return text if len(text) <= 2 * most else f"{text[:most]}\n[...]\n{text[-most:]}"
 
@@ -109,4 +109,4 @@ def _pack_exception(error: BaseException) -> bytes | None:
 
 
 def _is_exception(thing: object) -> bool:
-    return isinstance(thing, BaseException)
+    return issubclass(type(thing), BaseException)  # `isinstance` may run the user's code

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tradewind.checks import finite, mean
 from tradewind.errors import OutcomeError
+from tradewind.errors import logger as _logger
 from tradewind.plain import plain, shown, write_json
 from tradewind.types import Outcome
 
 if TYPE_CHECKING:
     from tradewind.data.folds import Folds
-
-_logger = logging.getLogger("tradewind")
 
 _KEYS = ("value", "cost", "folds", "costs")
 _LARGEST = 32_000  # characters of all attributes as JSON: with them, a message must stay small

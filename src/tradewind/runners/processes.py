@@ -15,6 +15,7 @@ from typing import Any
 
 from tradewind.checks import is_whole, not_negative, or_none, whole
 from tradewind.errors import WorkerError, warn
+from tradewind.interrupts import check
 from tradewind.runners.concurrency import ConcurrencyMeter
 from tradewind.runners.guard import Guard
 from tradewind.runners.launch import Launch, put_in_file
@@ -153,6 +154,7 @@ class ProcessWorkers:
                 slot.start()
             if not any(slot.ready for slot in self._slots):
                 wait_for_change(self._slots)
+                check()
 
     @property
     def slots(self) -> int:

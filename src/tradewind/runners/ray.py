@@ -16,6 +16,8 @@ from typing import Any
 
 from tradewind.checks import or_none, whole
 from tradewind.errors import WorkerError
+from tradewind.errors import logger as _logger
+from tradewind.interrupts import Interruptible
 from tradewind.runners.assignment import Assignment
 from tradewind.runners.cluster import ClusterWorkers, RunningTrials
 from tradewind.runners.messages import pack
@@ -23,8 +25,6 @@ from tradewind.runners.ray_resources import actor_options, count_fitting, normal
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Done, Failure, Lost, Result, TrialLimits
 from tradewind.types import Trial
-
-_logger = logging.getLogger("tradewind")
 
 _IDLE = 5.0  # seconds after which an actor without a trial is ended, to free its resources
 
@@ -72,7 +72,7 @@ class RayRunner:
         ray = _import_ray()
         connected = ray.is_initialized()
         if not connected:
-            self._connect(ray)
+            Interruptible(self._connect)(ray)
         try:
             return RayWorkers(self, ray, assignment, disconnect=not connected, opened=opened)
         except BaseException:

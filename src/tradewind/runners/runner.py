@@ -7,7 +7,7 @@ which the loop uses from one thread. They have their own clock, `now()`, which m
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from tradewind.runners.run import Objective
@@ -21,7 +21,7 @@ class Failure:
 
     error: str
     seconds: float | None = None
-    raised: BaseException | None = None
+    raised: BaseException | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -44,19 +44,24 @@ TOO_LATE = Stopped("there was no time left to begin")
 OUT_OF_TIME = Stopped("it did not finish in the time that was left")
 
 
+_LINE = 300  # characters of an error that one line shows
+
+
 def overtime(limit: float) -> str:
     """The error of a trial that exceeded the time limit for one trial."""
     return f"a trial may take {limit:g} seconds, and this one took longer"
 
 
 def cause(error: str) -> str:
-    """The line of a traceback that names the exception; of any other text, the first line."""
+    """The line of a traceback that names the exception; of any other text, the first line. A long
+    line is cut."""
     lines = error.strip().splitlines() or [""]
-    if not lines[0].startswith("Traceback"):
-        return lines[0]
-    last = max((i for i, line in enumerate(lines) if line.startswith('  File "')), default=0)
-    after = (line for line in lines[last + 1 :] if not line.startswith("  "))
-    return next(after, lines[-1])
+    line = lines[0]
+    if line.startswith("Traceback"):
+        last = max((i for i, line in enumerate(lines) if line.startswith('  File "')), default=0)
+        after = (line for line in lines[last + 1 :] if not line.startswith("  "))
+        line = next(after, lines[-1])
+    return line if len(line) <= _LINE else f"{line[: _LINE - 3]}..."
 
 
 @dataclass(frozen=True)

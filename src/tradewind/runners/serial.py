@@ -6,10 +6,19 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tradewind.runners.alarm import evaluate_in_time
+from tradewind.interrupts import Interruptible
 from tradewind.runners.evaluate import evaluate
 from tradewind.runners.run import Objective
-from tradewind.runners.runner import TOO_LATE, Done, Stopped, TrialLimits
+from tradewind.runners.runner import (
+    OUT_OF_TIME,
+    TOO_LATE,
+    Done,
+    Failure,
+    Result,
+    Stopped,
+    TrialLimits,
+    overtime,
+)
 from tradewind.types import Trial
 
 
@@ -50,12 +59,26 @@ class SerialWorkers:
             done, self._stopped = self._stopped, []
             return done
         trial, deadline = self._waiting.pop(0)
-        if deadline is None and self._timeout is None:
-            return [Done(trial, *evaluate(self._objective, trial))]
         left = None if deadline is None else deadline - self.now()
         if left is not None and left <= 0.0:
             return [Done(trial, TOO_LATE)]
-        return [evaluate_in_time(self._objective, trial, left, self._timeout)]
+        limits = [limit for limit in (left, self._timeout) if limit is not None]
+        call = Interruptible(self._objective, min(limits, default=None))
+        result, usage = evaluate(call, trial)
+        if call.was_interrupted:  # whatever it then answered
+            return [Done(trial, self._why_interrupted(call, result, left, usage.wall), usage)]
+        return [Done(trial, result, usage)]
+
+    def _why_interrupted(
+        self, call: Interruptible[object], result: Result, left: float | None, wall: float
+    ) -> Result:
+        """The result of a trial that was told to end."""
+        if call.told is None:
+            return Failure("it was interrupted", wall)
+        if self._timeout is None or (left is not None and left <= self._timeout):
+            return OUT_OF_TIME
+        where = f"\n{result.error}" if isinstance(result, Failure) else ""
+        return Failure(f"{overtime(self._timeout)}{where}", wall)
 
     def stop(self, numbers: Iterable[int], reason: str) -> None:
         """Stop trials that have not begun. No trial can be running when this is called."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tradewind.checks import whole
+from tradewind.interrupts import Interruptible, check
 from tradewind.runners.clocks import TIMERS
 from tradewind.runners.evaluate import evaluate
 from tradewind.runners.run import Objective
@@ -203,7 +204,10 @@ class SimulatedWorkers:
     def _call_objective(self, trial: Trial) -> tuple[Outcome | Failure, float, str]:
         """The objective's result, without the time that the call really took, the duration, and the
         clock of the cost."""
-        result, usage = evaluate(self._objective, trial)
+        call = Interruptible(self._objective)
+        result, usage = evaluate(call, trial)
+        if call.was_interrupted:
+            check()
         if isinstance(result, Failure):
             result = replace(result, seconds=None)
         elif usage.clock in TIMERS:

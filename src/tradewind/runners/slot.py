@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 import math
-import select
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tradewind import interrupts
 from tradewind.runners.child import Child, signal_name
 from tradewind.runners.guard import Guard
 from tradewind.runners.launch import Launch
@@ -273,24 +273,23 @@ class Slot:
 
 
 def wait_for_results(slots: Sequence[Slot], until: float) -> list[Done]:
-    """Wait until a trial is done, none runs any more, or the clock shows `until`."""
+    """Wait until a trial is done, none runs any more, the clock shows `until`, or somebody is told
+    to end."""
+    woken = False
     while True:
         done = [result for slot in slots if (result := slot.advance()) is not None]
         busy = [slot for slot in slots if slot.number is not None]
-        if done or not busy or time.monotonic() >= until:
+        if done or not busy or time.monotonic() >= until or woken:
             return done
-        wait_for_change(busy, until)
+        woken = wait_for_change(busy, until)
 
 
-def wait_for_change(slots: Sequence[Slot], until: float = math.inf) -> None:
-    """Wait until a source is ready or the next check is due."""
+def wait_for_change(slots: Sequence[Slot], until: float = math.inf) -> bool:
+    """Wait until a source is ready or the next check is due. True if somebody was told to end
+    meanwhile."""
     due = min(until, *(slot.next_check() for slot in slots))
     left = None if due == math.inf else max(0.0, due - time.monotonic())
-    poll = select.poll()
-    for slot in slots:
-        for source in slot.sources():
-            poll.register(source, select.POLLIN)
-    poll.poll(None if left is None else math.ceil(1000 * left))
+    return interrupts.wait([source for slot in slots for source in slot.sources()], left)
 
 
 def close_all(slots: Sequence[Slot]) -> None:

@@ -13,12 +13,12 @@ import pickle
 import signal
 import sys
 import time
-import traceback
 from contextlib import closing
 
 from tradewind.runners.channel import LARGEST, WorkerEnd, encode
+from tradewind.runners.describe import describe
 from tradewind.runners.evaluate import evaluate
-from tradewind.runners.messages import Answer, Begun, Loaded, shorten
+from tradewind.runners.messages import Answer, Begun, Loaded
 from tradewind.runners.preload import import_used_names
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Failure
@@ -51,8 +51,8 @@ def main(channel: str, blob: str, device: str, idle: str) -> None:
 def _serve(line: WorkerEnd, blob: int, device: str, idle: float | None) -> None:
     try:
         objective = _load(blob)
-    except BaseException:
-        line.send(encode(Loaded(shorten(traceback.format_exc()))))
+    except BaseException as error:
+        line.send(encode(Loaded(describe(error))))
         return
     gc.freeze()  # what is loaded now stays, so the garbage collector need not scan it
     line.send(encode(Loaded()))
@@ -97,5 +97,5 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (AttributeError, OSError, ValueError):  # None, or closed by the objective
+        except BaseException:  # None, closed, or an object of the user's that raises anything
             continue

@@ -116,8 +116,7 @@ def _spent(trial: Trial) -> float:
 def _next(space: Space, history: History, goal: Goal, strategy: Strategy) -> Proposal:
     """What the strategy would propose now."""
     rng = proposal_rng(history.seed, history.number)
-    with single_threaded():
-        return strategy.propose(space, goal, history, rng=rng)
+    return single_threaded(strategy.propose, space, goal, history, rng=rng)
 
 
 def _of_next(
@@ -131,8 +130,7 @@ def _of_next(
     except NothingFinished:
         return None
     levels = quantile_levels(level)
-    with single_threaded():
-        quantiles = belief.cost_quantiles(proposal.row[None, :], levels)
+    quantiles = single_threaded(belief.cost_quantiles, proposal.row[None, :], levels)
     assert quantiles is not None
     return Interval(*quantiles[0].tolist())
 

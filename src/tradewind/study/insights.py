@@ -110,9 +110,8 @@ def _shares(
     if np.ptp(seen) == 0.0:
         return [Share(Interval(0.0, 0.0, 1.0), Interval(0.0, 0.0, 1.0)) for _ in space.names]
     rng = proposal_rng(history.seed, history.number)
-    with single_threaded():
-        functions = insight.draw_functions(model, rng=rng)
-        shares = insight.variance_shares(space, functions, rng=rng)
+    functions = single_threaded(insight.draw_functions, model, rng=rng)
+    shares = single_threaded(insight.variance_shares, space, functions, rng=rng)
     pairs = zip(
         _shares_within(shares.alone, level), _shares_within(shares.total, level), strict=True
     )
@@ -123,9 +122,8 @@ def _averages(
     space: Space, history: History, model: EnsemblePredictor, j: int, coordinates: Array
 ) -> Array:
     rng = proposal_rng(history.seed, history.number)
-    with single_threaded():
-        functions = insight.draw_functions(model, rng=rng)
-        return insight.averages(space, functions, j, coordinates, rng=rng)
+    functions = single_threaded(insight.draw_functions, model, rng=rng)
+    return single_threaded(insight.averages, space, functions, j, coordinates, rng=rng)
 
 
 def _shares_within(draws: Array, level: float) -> list[Interval]:

@@ -83,8 +83,8 @@ def predict(
     belief = believe(space, history, settings=_SETTINGS, what="predict")
     levels = quantile_levels(level)
     X = space.encode(wanted)
-    with single_threaded():
-        quality, costs = belief.quality_quantiles(X, levels), belief.cost_quantiles(X, levels)
+    quality = single_threaded(belief.quality_quantiles, X, levels)
+    costs = single_threaded(belief.cost_quantiles, X, levels)
     order = [0, 1, 2] if history.sign > 0 else [0, 2, 1]  # a good quality is a low loss
     values = (history.sign * quality)[:, order].tolist()
     prices: list[list[Any]] = [[None] * 3] * len(X) if costs is None else costs.tolist()
@@ -105,8 +105,7 @@ def believe(space: Space, history: History, *, settings: int, what: str) -> Beli
             f"from, but there are {n}"
         )
     rng = proposal_rng(history.seed, history.number)
-    with single_threaded():
-        return Belief.of(space, history, rng=rng, settings=settings)
+    return single_threaded(Belief.of, space, history, rng=rng, settings=settings)
 
 
 def _between(value: float, low: float, high: float) -> str:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import StorageError
+from tradewind.errors import logger as _logger
+from tradewind.errors import quietly
 from tradewind.goals import Tradeoff
+from tradewind.interrupts import Interruptible
 from tradewind.runners.runner import cause
 from tradewind.types import State, Trial
 
 if TYPE_CHECKING:
     from tradewind.study.study import Study
-
-_logger = logging.getLogger("tradewind")
 
 _EVERY = {True: 5.0, None: 30.0}  # seconds between plain lines, if asked for or not
 
@@ -58,17 +56,17 @@ class Progress:
 
     def __exit__(self, kind: object, *exc: object) -> None:
         self._any_finished = self._any_finished and kind is None  # do not hide the first error
-        if self._bar is not None:
-            self._bar.close()
-        elif sys.stderr is not None and (self._show or self._line):
-            with suppress(StorageError):
+        with quietly():
+            if self._bar is not None:
+                self._bar.close()
+            elif sys.stderr is not None and (self._show or self._line):
                 self._print()
 
     # ---- called by the loop ----
 
     def started(self, running: int) -> None:
         """Show that a trial has started."""
-        with suppress(StorageError):  # a display must not end a search
+        with quietly():  # a display must not end a search
             self._running = running
             if self._bar is not None:
                 self._bar.set_postfix_str(self._status())
@@ -79,11 +77,11 @@ class Progress:
         """Count a trial that has ended, and call the callbacks."""
         if trial.state is State.FINISHED:
             _logger.info("%s", _line(trial))
-        with suppress(StorageError):
+        with quietly():
             self._count(trial, running)
             self._warn_above_reference(trial)
         for callback in self._callbacks:
-            callback(self._study, trial)
+            Interruptible(callback)(self._study, trial)
 
     def _count(self, trial: Trial, running: int) -> None:
         self._running = running
@@ -195,5 +193,7 @@ def _describe(best: Trial) -> str:
 
 def _is_watched() -> bool:
     """Whether somebody may be watching: in a terminal, or in a notebook."""
-    terminal = sys.stderr is not None and sys.stderr.isatty()  # None if there is no console
-    return terminal or "ipykernel" in sys.modules
+    with quietly():
+        if sys.stderr is not None and sys.stderr.isatty():  # None if there is no console
+            return True
+    return "ipykernel" in sys.modules

@@ -162,8 +162,7 @@ class StudyResults:
         if history.noise.any() or noise_of(history) is not Noise.PRESENT:
             return None
         rng = proposal_rng(history.seed, history.number)
-        with single_threaded():
-            return Belief.of(self.space, history, rng=rng).quality_noise
+        return single_threaded(Belief.of, self.space, history, rng=rng).quality_noise
 
     def explain(self, goal: Goal | None = None) -> Explanation:
         """One sentence on what the best trial under a goal, by default that of the study, costs and
@@ -238,8 +237,7 @@ class StudyResults:
         if not goal.needs_noise:
             better = float(known.quality.max()) - goal.threshold(known.quality)
         rng = proposal_rng(history.seed, history.number)
-        with single_threaded():
-            noise = Belief.of(self.space, history, rng=rng).cost_noise
+        noise = single_threaded(Belief.of, self.space, history, rng=rng).cost_noise
         return better, 1.0 - math.exp(-noise)  # the noise is that of the logarithm of a cost
 
     def recommend(self) -> Recommendation:
@@ -348,8 +346,7 @@ class StudyResults:
         arrays = (history.X, history.quality, history.cost, history.noise, history.failed)
         key = (history.number, *(array.tobytes() for array in arrays))
         if self._believed is None or self._believed[0] != key:
-            with single_threaded():
-                self._believed = (key, believed(self.space, history))
+            self._believed = (key, single_threaded(believed, self.space, history))
         return self._believed[1]
 
     def _scale(self, trials: Sequence[FinishedTrial]) -> Scale:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import time
@@ -17,6 +16,7 @@ from tradewind.engine import plan
 from tradewind.engine.session import Session
 from tradewind.engine.spool import warn_of_spooled
 from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyExists
+from tradewind.errors import logger as _logger
 from tradewind.goals import Goal, Quality
 from tradewind.log.events import Created
 from tradewind.log.log import Log, Store
@@ -27,8 +27,6 @@ from tradewind.space import Space
 from tradewind.study.study import Study
 from tradewind.study.tables import read_study
 from tradewind.types import State
-
-_logger = logging.getLogger("tradewind")
 
 Storage: TypeAlias = "str | os.PathLike[str] | Store | None"
 

@@ -12,6 +12,7 @@ from tradewind.engine.failures import Policy
 from tradewind.engine.limits import Limits
 from tradewind.engine.loop import Loop
 from tradewind.engine.session import Session
+from tradewind.engine.signals import Signals
 from tradewind.goals import Goal
 from tradewind.optimizer.stopping import StoppingRule
 from tradewind.runners.choice import choose_runner
@@ -82,9 +83,9 @@ class Study(OwnLoop):
         `n_workers`, `gpus` (how many, or which) or a limit for each trial, with `slots_per_gpu`
         workers sharing each GPU; or wherever `runner` says.
 
-        Failures: an exception of a type in `catch` fails its trial, and the search goes on. Any
-        other exception is recorded and raised. A failed trial is run again up to `max_retries`
-        times. `on_error` says what a failure means: "penalize" treats it as a bad result, "ignore"
+        Failures: an exception of a type in `catch` fails its trial, and the search goes on; so does
+        `sys.exit()`. Any other exception is recorded and raised. A failed trial is run again up to
+        `max_retries` times. `on_error` says what a failure means: "penalize" treats it as a bad result, "ignore"
         learns nothing from it, and "raise" ends the search. If a driver dies, its trials go back to
         the queue `lease` seconds after it last renewed their leases. If no trial of the study has
         finished and `give_up_after` trials have failed in the same way, `BrokenObjective` is raised
@@ -134,7 +135,7 @@ class Study(OwnLoop):
         functions = checks.callbacks(callbacks)
         where = choose_runner(runner, n_workers, gpus, slots_per_gpu, each, limits.n_trials)
         stops = self._stops
-        with closing(where.open(objective, each)) as workers:
+        with Signals() as signals, closing(where.open(objective, each)) as workers:
             progress = Progress(
                 total=limits.n_trials,
                 timeout=limits.timeout,
@@ -144,7 +145,7 @@ class Study(OwnLoop):
                 clock=workers.now,
             )
             stopped = lambda: self._stops > stops  # noqa: E731
-            loop = Loop(self._session, workers, limits, policy, stopped, progress, rules)
+            loop = Loop(self._session, workers, limits, policy, stopped, progress, rules, signals)
             try:
                 with progress:
                     loop.run()
