@@ -243,7 +243,7 @@ def test_an_interrupted_search_keeps_a_result_that_it_was_about_to_record(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("tradewind.engine.loop.time.sleep", interrupt)
+        patch.setattr("tradewind.interrupts.pause", interrupt)
         with pytest.raises(KeyboardInterrupt):
             place.study.optimize(objective, 1, show_progress=False)
     lock.__exit__(None, None, None)
