@@ -35,6 +35,11 @@ def alive(pid: int) -> bool:
         return False
 
 
+def driver_pid() -> int:
+    """In an objective: the process that started its worker, above the keeper and the guard."""
+    return psutil.Process().parents()[2].pid
+
+
 def written(file: Path) -> list[int]:
     """The process numbers in a file, once there are some."""
     eventually(file.exists)

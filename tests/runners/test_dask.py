@@ -15,7 +15,7 @@ import pytest
 
 import tradewind as tw
 from tests.runners.clusters import WORKERS, dask_client, local_dask
-from tests.runners.scenes import alive, eventually, written
+from tests.runners.scenes import alive, driver_pid, eventually, written
 from tests.runners.trials import NO_LIMITS, all_of, the_one, trial
 from tradewind.runners.dask import DaskRunner, DaskWorkers
 from tradewind.runners.run import Objective, Run
@@ -28,13 +28,13 @@ Open = Callable[..., DaskWorkers]
 
 
 def endless(file: Path, *, after: int = 0) -> Objective:
-    """An objective that writes down its process, and its parent, which is the cluster's worker;
+    """An objective that writes down its process, and that of the worker of the cluster;
     `after` so many trials that do not."""
 
     def objective(run: Run) -> float:
         if run.number < after:
             return 1.0
-        file.with_suffix(".part").write_text(f"{os.getpid()} {os.getppid()}")
+        file.with_suffix(".part").write_text(f"{os.getpid()} {driver_pid()}")
         file.with_suffix(".part").rename(file)
         time.sleep(600)
         return 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
@@ -15,10 +16,13 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.processes import forked
 from tests.runners.scenes import alive, eventually, hiding, run_script, written
 from tests.runners.trials import PATIENCE, all_of, the_one, trial
 from tradewind.runners import child, guard
+from tradewind.runners.keeper import Keeper, Start
 from tradewind.runners.processes import ProcessRunner, ProcessWorkers
+from tradewind.runners.reports import Kind, Report, read_reports
 from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import Failure, Lost, Stopped, TrialLimits
 from tradewind.types import Outcome
@@ -149,16 +153,33 @@ def test_a_bounded_fork_bomb_is_ended(opened: Open, tmp_path: Path) -> None:
 def test_a_forked_copy_of_the_driver_ends_nothing(opened: Open) -> None:
     workers = opened(lambda run: float(os.getpid()))
     first = the_one(workers).result
-    if (copy := os.fork()) == 0:
-        try:
-            workers.close()
-        finally:
-            os._exit(0)
-    os.waitpid(copy, 0)
+    assert forked(workers.close) == 0
     second = the_one(workers).result
     assert isinstance(first, Outcome)
     assert isinstance(second, Outcome)
     assert first.value == second.value
+
+
+def test_a_keeper_that_cannot_fork_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    spare = [os.dup(theirs.fileno()) for _ in range(4)]
+    start = Start([], [], {}, "", *spare)
+    keeper = Keeper(start, theirs.fileno(), guard=os.getpid(), mark=None)
+
+    def run() -> None:
+        monkeypatch.setattr(os, "fork", lambda: _raise(BlockingIOError(errno.EAGAIN, "full")))
+        keeper.run()
+
+    assert forked(run) == 0
+    assert read_reports(ours.fileno()) == [Report(Kind.FAILED, errno.EAGAIN), Report(Kind.GONE)]
+    for end in (ours, theirs):
+        end.close()
+    for descriptor in spare:
+        os.close(descriptor)
+
+
+def _raise(error: Exception) -> int:
+    raise error
 
 
 def test_closing_does_not_wait_for_a_copy_of_a_socket(
@@ -245,7 +266,7 @@ def test_whoever_is_stopped_is_killed_when_its_time_is_up(opened: Open, tmp_path
 # ---- when the driver dies ----
 
 DRIVER = """
-import os, time
+import os, time, warnings
 from pathlib import Path
 from tests.runners.scenes import hiding
 from tests.runners.trials import NO_LIMITS, trial
@@ -261,6 +282,7 @@ workers = ProcessRunner(2).open(objective, NO_LIMITS)
 workers.submit(trial(0))
 workers.wait()
 workers.submit(trial(1))
+warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads of libraries
 if os.fork() == 0:  # a copy of the driver, with all its descriptors
     os.setsid()
     Path(FOLDER, "part").write_text(str(os.getpid()))

@@ -222,6 +222,20 @@ def test_workers_that_keep_dying_are_not_started_for_ever(opened: Open, tmp_path
         workers.wait()
 
 
+def test_a_worker_whose_folder_has_gone_says_so(
+    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    workers = opened(lambda run: os._exit(1))
+    folder.rmdir()
+    assert isinstance(the_one(workers).result, Failure)
+    result = the_one(workers).result
+    assert isinstance(result, Lost)
+    assert "could not be executed: No such file or directory" in result.reason
+
+
 # ---- the worker ----
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.runners.clusters import WORKERS, connected_ray, disconnected_ray
-from tests.runners.scenes import alive, eventually, written
+from tests.runners.scenes import alive, driver_pid, eventually, written
 from tests.runners.test_dask import endless
 from tests.runners.trials import NO_LIMITS, all_of, the_one, trial
 from tradewind.runners import ray as runner_module
@@ -85,7 +85,7 @@ def test_a_process_that_crashes_costs_one_trial(opened: Open) -> None:
     def objective(run: Run) -> float:
         if run.number == 0:
             os.kill(os.getpid(), signal.SIGSEGV)
-        return float(os.getppid())
+        return float(driver_pid())
 
     workers = opened(objective)
     results = [the_one(workers, number=number).result for number in (1, 0, 1)]
@@ -116,7 +116,7 @@ def test_the_next_trial_waits_for_the_end_of_a_stopped_one(opened: Open, tmp_pat
     file = tmp_path / "pids"
 
     def objective(run: Run) -> Any:
-        return endless(file)(run) if run.number == 0 else float(os.getppid())
+        return endless(file)(run) if run.number == 0 else float(driver_pid())
 
     workers = opened(objective, resources={"cpu": WORKERS})
     workers.submit(trial(0))

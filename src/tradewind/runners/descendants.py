@@ -8,7 +8,6 @@ take the place of both, and functions here that are given a `mark` look for it.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import sys
@@ -39,7 +38,12 @@ def signal_when_parent_dies(number: int) -> None:
 
 
 def _prctl(option: int, value: int) -> bool:
-    done: int = ctypes.CDLL(None).prctl(option, *map(ctypes.c_ulong, (value, 0, 0, 0)))
+    try:
+        import ctypes
+
+        done: int = ctypes.CDLL(None).prctl(option, *map(ctypes.c_ulong, (value, 0, 0, 0)))
+    except (ImportError, OSError, AttributeError):  # an interpreter without it
+        return False
     return done == 0
 
 

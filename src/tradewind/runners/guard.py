@@ -22,6 +22,7 @@ driver, requests, use_marks, *sys.path[:] = sys.argv[1:]
 from tradewind.runners.guard_process import watch
 watch(int(driver), int(requests), use_marks=use_marks == "True")
 """
+_ATTEMPTS = 3  # to reach a guard: somebody may have killed it, and kill the next
 _PATIENCE = 10.0  # seconds that the guard may take to read a request, or to end
 
 
@@ -74,13 +75,16 @@ class Guard:
 
     def _send(self, descriptors: list[int]) -> None:
         with self._lock:
-            try:
-                self.wake()
-                socket.send_fds(self._requests, [b"!"], descriptors)
-            except OSError:  # somebody has killed it
-                self.dismiss()
-                self._start()
-                socket.send_fds(self._requests, [b"!"], descriptors)
+            for attempt in range(_ATTEMPTS):
+                try:
+                    self.wake()
+                    socket.send_fds(self._requests, [b"!"], descriptors)
+                    return
+                except OSError:  # somebody has killed it
+                    if attempt == _ATTEMPTS - 1:
+                        raise
+                    self.dismiss()
+                    self._start()
 
     def wake(self) -> None:
         """Let the process continue if somebody has stopped it."""

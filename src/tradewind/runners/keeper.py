@@ -86,8 +86,7 @@ class Keeper:
         if self._mark is None:
             adopt_orphans()
             signal_when_parent_dies(signal.SIGCONT)  # it works even if somebody has stopped us
-        self._worker = self._start_worker()
-        send_report(self._control, Report(Kind.STARTED, os.getpid(), self._worker))
+        self._start_worker()
         while self._has_work() and not self._must_kill():
             if self._terminating:
                 self._terminate()
@@ -137,35 +136,42 @@ class Keeper:
         send_signal(new, signal.SIGTERM)
         self._told.update(new)
 
-    def _start_worker(self) -> int:
+    def _start_worker(self) -> None:
         keeper, start = os.getpid(), self._start
-        if (pid := os.fork()) != 0:
-            for descriptor in (start.channel, start.blob, start.stdout, start.stderr):
-                os.close(descriptor)
-            return pid
         try:
-            for number in _WAKING:
-                signal.signal(number, signal.SIG_DFL)
-            os.setsid()
-            environment = start.environment
-            if self._mark is not None:
-                environment = add_mark(environment, self._mark)
-            else:
-                signal_when_parent_dies(signal.SIGKILL)
-                if os.getppid() != keeper:
-                    os._exit(1)
-            os.chdir(start.folder)
-            stdin = os.open(os.devnull, os.O_RDONLY)
-            for standard, descriptor in enumerate((stdin, start.stdout, start.stderr)):
-                os.dup2(descriptor, standard)
-            for descriptor in (start.channel, start.blob):
-                os.set_inheritable(descriptor, True)
-            descriptors = str(start.channel), str(start.blob)
-            os.execve(start.before[0], [*start.before, *descriptors, *start.after], environment)
+            self._worker = os.fork()
+            if self._worker == 0:
+                _execute(start, self._mark, keeper)
+            send_report(self._control, Report(Kind.STARTED, keeper, self._worker))
         except OSError as error:
             send_report(self._control, Report(Kind.FAILED, error.errno or 0))
         finally:
+            if os.getpid() != keeper:
+                os._exit(1)
+        for descriptor in (start.channel, start.blob, start.stdout, start.stderr):
+            os.close(descriptor)
+
+
+def _execute(start: Start, mark: str | None, keeper: int) -> None:
+    """Become the worker. Raises OSError if that cannot be."""
+    for number in _WAKING:
+        signal.signal(number, signal.SIG_DFL)
+    os.setsid()
+    environment = start.environment
+    if mark is not None:
+        environment = add_mark(environment, mark)
+    else:
+        signal_when_parent_dies(signal.SIGKILL)
+        if os.getppid() != keeper:
             os._exit(1)
+    os.chdir(start.folder)
+    stdin = os.open(os.devnull, os.O_RDONLY)
+    for standard, descriptor in enumerate((stdin, start.stdout, start.stderr)):
+        os.dup2(descriptor, standard)
+    for descriptor in (start.channel, start.blob):
+        os.set_inheritable(descriptor, True)
+    descriptors = str(start.channel), str(start.blob)
+    os.execve(start.before[0], [*start.before, *descriptors, *start.after], environment)
 
 
 def _describe(status: int) -> Report:

@@ -268,6 +268,7 @@ class Slot:
         """Kill the worker and all that it started, and wait until they have ended."""
         if self._child is not None:
             self._child.start_ending(0.0)
+            self._child.close_channel()
             while not self.continue_ending():
                 wait_for_change([self])
 
