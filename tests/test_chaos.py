@@ -115,7 +115,7 @@ def test_a_round_that_went_wrong_keeps_its_folder_and_is_reported(
     campaign = Campaign(tmp_path, seed=1)
     assert report(campaign, [*KINDS]) == 0
     campaign.play(Round(900, "disks", "no such store", 1, 1))
-    assert (tmp_path / "round-900" / "error.txt").exists()
+    assert "Traceback" in (tmp_path / "round-900" / "round.log").read_text()
     assert report(campaign, [*KINDS]) == 1
     assert f"see {tmp_path / 'round-900'}" in capsys.readouterr().out
 

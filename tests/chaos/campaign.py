@@ -29,7 +29,7 @@ import psutil
 from tests.chaos.connections import cut
 from tests.chaos.crowds import crowd, jump
 from tests.chaos.disks import fill, flip, tear
-from tests.chaos.drive import context
+from tests.chaos.drive import context, print_to
 from tests.chaos.findings import Findings
 from tests.chaos.kills import freeze, kill
 from tests.chaos.rollbacks import roll_back
@@ -192,13 +192,14 @@ def _kill_tree(pid: int) -> None:
 
 def _play(round: Round, folder: Path) -> None:
     """What the process of a round does."""
+    print_to(folder / "round.log")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         with site(round.store, folder) as place:
             findings = KINDS[round.kind].play(place, size=round.size, seed=round.seed)
     except Exception as error:
-        (folder / "error.txt").write_text(traceback.format_exc())
+        traceback.print_exc()
         findings = Findings(notes=[f"{type(error).__name__}: {error}"])
     (folder / "findings.json").write_text(json.dumps(vars(findings)))
 

@@ -55,10 +55,16 @@ def start(task: Task, name: str) -> BaseProcess:
     return driver
 
 
+def print_to(path: Path) -> None:
+    """Write all that this process prints to a file."""
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+
+
 def _main(task: Task, name: str) -> None:
     os.setsid()  # whoever kills its group must not kill the campaign
-    log = os.open(task.folder / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(log, 1), os.dup2(log, 2)
+    print_to(task.folder / f"{name}.log")
     os.environ |= spooling(task.folder)
     warnings.simplefilter("ignore")  # more workers than cores
     try:

@@ -70,7 +70,7 @@ def examine(study: tw.Study, folder: Path, *, renumbered: bool = False) -> Findi
     with patch.dict(os.environ, spooling(folder)):
         study.restore()
         hanging = settle(study)
-    unrecorded = list((folder / "spool").glob("*"))
+    unrecorded = list(folder.glob("*spool/*"))
     trials = study.trials
     ended = [trial for trial in trials if trial.finished]
     seen = list(witnessed(folder))
