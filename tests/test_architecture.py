@@ -15,12 +15,13 @@ import tradewind
 PACKAGE = Path(tradewind.__file__).parent
 
 # Each room, and the rooms that it may import. Everything else is a fault.
-BASE = ("types", "errors", "checks", "plain", "seeds")
+BASE = ("types", "errors", "checks", "plain", "paths", "seeds")
 ROOMS = {
-    "types": ("errors",),
+    "types": ("errors", "plain"),
     "errors": (),
     "checks": ("errors", "plain", "types"),
     "plain": (),
+    "paths": (),
     "seeds": (),
     "space": BASE,
     "data": BASE,

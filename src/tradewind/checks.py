@@ -10,16 +10,18 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from numbers import Integral, Real
 from operator import index
 from typing import Any, TypeVar
 
 from tradewind.errors import OutcomeError
-from tradewind.plain import shown
+from tradewind.plain import plain, shown, write_json
 
 T = TypeVar("T")
 
 _LARGEST = 2**63  # positions and trial numbers are 64-bit integers in a database
+_LONG, _MANY = 100, 1000  # letters of a name, and names, beyond which no nearest one is looked for
 _UNITS = {"d": 86400.0, "h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0}  # in seconds
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|min|m|s)\s*")
 
@@ -241,9 +243,10 @@ def suggest(given: Any, known: Iterable[str]) -> str:
     """`" (did you mean 'alpha'?)"` if `given` is close to a known name, or else nothing."""
     from difflib import get_close_matches
 
-    if not isinstance(given, str):
+    if not isinstance(given, str) or len(given) > _LONG:
         return ""
-    close = get_close_matches(given, list(known), n=1, cutoff=0.65)
+    short = (name for name in known if len(name) <= _LONG)
+    close = get_close_matches(given, list(islice(short, _MANY)), n=1, cutoff=0.65)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
@@ -337,13 +340,35 @@ def finite(name: str, given: Any) -> float:
     """A finite number: a scalar, or an array or tensor with one element."""
     item = getattr(given, "item", None)  # arrays and tensors of any library
     try:
-        plain = item() if callable(item) else given
-        number = math.nan if isinstance(plain, (str, bytes)) else float(plain)
+        scalar = item() if callable(item) else given
+        number = math.nan if isinstance(scalar, (str, bytes)) else float(scalar)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last is PyTorch's
         number = math.nan
     if not math.isfinite(number):
         raise OutcomeError(f"{name} must be a finite number, but got {shown(given)}")
     return number
+
+
+ATTRIBUTES = 32_000  # characters of all attributes as JSON: with them, a message must stay small
+
+
+def attribute(name: str, given: Any, left: int = ATTRIBUTES) -> tuple[Any, int]:
+    """An attribute as plain data, and how many of the characters that are left it takes as JSON."""
+    value = plain(given, depth=1)  # it is stored in a mapping
+    size = len(write_json({name: value}))
+    if size > left:
+        raise ValueError(
+            f"all attributes of a trial may take {ATTRIBUTES} characters as JSON, "
+            f"but {shown(name)} takes {size}"
+        )
+    return value, size
+
+
+def check_attributes(given: Mapping[str, Any]) -> None:
+    """ValueError unless a trial can have all these attributes."""
+    left = ATTRIBUTES
+    for name, value in given.items():
+        left -= attribute(name, value, left)[1]
 
 
 def mean(folds: Sequence[float]) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradewind.runners.runner import Failure, Result
-from tradewind.types import Outcome, Trial, Usage
+from tradewind.types import LARGEST, Outcome, Trial, Usage
 
 _NEAR = 4.0  # a limit is near if fewer trials than this, each the dearest so far, fit into it
 _SOON = 0.05  # seconds between looks at trials that are being stopped
@@ -83,7 +83,8 @@ class Prices:
         if seconds is None and usage is not None:
             seconds = usage.wall
         rate = self.rate
-        return None if seconds is None or rate is None else seconds * rate
+        cost = None if seconds is None or rate is None else seconds * rate
+        return cost if cost is None or cost <= LARGEST else None
 
 
 class Budget:

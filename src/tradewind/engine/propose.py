@@ -19,7 +19,7 @@ from tradewind.optimizer.history import History, TrialTable, alike
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.types import Array, Config, Origin, Proposal
+from tradewind.types import LARGEST, Array, Config, Origin, Proposal
 
 _blas_lock = threading.RLock()  # the number of BLAS threads belongs to the whole process
 
@@ -106,7 +106,7 @@ class Proposer:
             self.state.position,
             dict(proposal.handover),
             max_cost,
-            proposal.expected_cost if own_cost else None,
+            _possible(proposal.expected_cost) if own_cost else None,
             proposal.train_size,
         )
 
@@ -125,6 +125,11 @@ class Proposer:
         table.update(self.state.trials)
         self._table = table
         return table
+
+
+def _possible(cost: float | None) -> float | None:
+    """The expected cost, or None if no trial can cost that much: a model may predict anything."""
+    return cost if cost is not None and 0.0 <= cost <= LARGEST else None
 
 
 def _decode(space: Space, row: Array, strategy: Strategy) -> Config:

@@ -162,7 +162,6 @@ class StudyState:
                 self.stopped = None
                 self._hold(number, driver, leased=leased)
             case Finished(number, outcome, usage, at):
-                self._check(event, 0.0 < outcome.share <= 1.0 and outcome.trainings >= 1)
                 self._end(event, State.FINISHED, error=None, usage=usage, ended=at, **vars(outcome))
                 self.trials[number] = FinishedTrial(**vars(self.trials[number]))
                 self.has_folds = self.has_folds or bool(outcome.folds)
