@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any, NoReturn
 
@@ -16,6 +16,7 @@ MAX_DEPTH = 100  # levels of nesting: far more than anybody needs, far fewer tha
 LONGEST = 1 << 22  # characters of one JSON text: parsed, it may take 30 times as much memory
 _DEEPEST = MAX_DEPTH + 20  # an event wraps what a user gave into a few more levels
 _MAX_SHOWN = 80  # characters of a value that an error message shows
+_MAX_LISTED = 20  # values of a list that an error message shows
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -114,6 +115,15 @@ def shown(value: Any) -> str:
     except Exception:  # the user's own __repr__, or an integer with too many digits to print
         return f"an unprintable {type(value).__name__}"
     return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
+
+
+def listed(values: Iterable[Any]) -> str:
+    """Some values for an error message: `'a', 'b', ... (2 of 500)`."""
+    values = list(values)
+    some = ", ".join(map(shown, values[:_MAX_LISTED]))
+    if len(values) <= _MAX_LISTED:
+        return some
+    return f"{some}, ... ({_MAX_LISTED} of {len(values)})"
 
 
 def _key(value: Any) -> str:
