@@ -59,6 +59,14 @@ def whole(name: str, given: Any, least: int = 0, most: int | None = None) -> int
     return int(number)
 
 
+def freeze_wholes(part: object, /, **bounds: tuple[int, int]) -> None:
+    """Check fields of a frozen dataclass that must be whole numbers within these bounds. The upper
+    ones are far beyond what helps: they keep a typo or a stranger's file from using up a machine."""
+    for name, (least, most) in bounds.items():
+        full = f"{type(part).__name__}: {name}"
+        object.__setattr__(part, name, whole(full, getattr(part, name), least, most))
+
+
 def whole_numbers(name: str, given: Any, least: int = 0) -> tuple[int, ...]:
     """A list of whole numbers that is not empty."""
     try:
@@ -96,6 +104,11 @@ def share(name: str, given: Any) -> float:
 
 def probability(name: str, given: Any) -> float:
     return _number_within(name, given, "in (0, 1)", lambda number: 0 < number < 1)
+
+
+def between(name: str, given: Any, low: float, high: float) -> float:
+    rule = f"from {low:g} to {high:g}"
+    return _number_within(name, given, rule, lambda number: low <= number <= high)
 
 
 def finite_number(name: str, given: Any) -> float:
