@@ -241,7 +241,8 @@ class StudyState:
         size: Any = 1.0 if event.train_size is None else event.train_size
         if self.space.size_name is not None:
             size = event.params.get(self.space.size_name, 1.0)
-        self._check(event, self.allows_size(event.train_size) and isinstance(size, (int, float)))
+        is_size = isinstance(size, (int, float)) and 0.0 < size <= 1.0
+        self._check(event, self.allows_size(event.train_size) and is_size)
         self.trials[number] = Trial(
             number=number,
             params=event.params,

@@ -27,6 +27,14 @@ from tradewind.optimizer.transforms import Standardize
 from tradewind.types import Array, Columns, Normal
 
 
+def _theta(start: Mapping[str, Any] | None) -> list[float] | None:
+    """The hyper-parameters of an earlier fit. They come from a file, which may hold anything."""
+    theta = start.get("theta") if isinstance(start, Mapping) else None
+    if isinstance(theta, list) and all(type(x) is float and abs(x) < 1e3 for x in theta):
+        return theta
+    return None
+
+
 _NARROWEST = 1e-3  # of a std: a narrower one is as good as certain
 _WIDEST = 100.0  # of what describes a logarithm: beyond, its exponential under- or overflows
 
@@ -115,7 +123,7 @@ class GaussianProcess:
         spread = 0.0 if start is None else self.spread_of_draws(d)
         if spread:
             problem = replace(problem, shift=spread * rng.standard_normal(d))
-        problem, peak = problem.solve((start or {}).get("theta"))
+        problem, peak = problem.solve(_theta(start))
         return replace(problem.at(peak.theta), log_density=peak.log_density)
 
     def spread_of_draws(self, d: int) -> float:
