@@ -394,7 +394,7 @@ LETORS: dict[str, Callable[[], bytes]] = {
     "a feature beyond all": lambda: b"1 qid:1 999999999999999999:1\n",
     "a feature of 4 billion": lambda: b"1 qid:1 4294967295:1\n",
     "a query beyond all": lambda: b"1 qid:999999999999999999999 1:1\n",
-    "lines, packed": lambda: packed(LETOR.encode(), 900),
+    "lines, packed": lambda: packed(LETOR.encode(), 300),
     "a line without end, packed": lambda: packed(b" 1:1", 900),
     "a comment without end, packed": lambda: packed(b"#", 900),
 }

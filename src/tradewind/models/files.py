@@ -10,6 +10,7 @@ import gzip
 import io
 import math
 import os
+import sys
 import tokenize
 import zipfile
 import zlib
@@ -176,4 +177,8 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[An
             )
     with archive.open(member) as file:
         array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+    if dtype.kind == "U" and array.size:
+        codes = array.reshape(-1).view(f"{dtype.byteorder}u4")
+        if codes.max() > sys.maxunicode:  # NumPy does not look, and Python cannot express it
+            raise ValueError(f"{member.filename!r:.60} holds what is no character")
     return array

@@ -21,6 +21,7 @@ from tradewind.types import Array, Value
 _DIGITS = 12  # decoded floats are rounded, so that a replayed proposal is identical to the bit
 _EXACT_DIGITS = 14  # of a float's 16: those that survive the way to the unit interval and back
 _FEW = 3  # decimal digits: a range with fewer after rounding is not rounded
+_ULPS = 1e-12
 _TABLE = 2**14  # the most centres of a log scale that are stored
 
 
@@ -47,7 +48,8 @@ class FloatScale:
             return (self.cell(value) + 0.5) / self.cells
         a, b = self._ends
         u = ((math.log(value) if self.log else value) - a) / (b - a)
-        return u if 0.0 <= u <= 1.0 else float(u > 0.5)  # rounding can leave [0, 1] by an ulp
+        # Rounding can leave [0, 1] by an ulp. What is further out is no value of this scale.
+        return u if 0.0 <= u <= 1.0 or not -_ULPS < u < 1.0 + _ULPS else float(u > 0.5)
 
     def from_unit(self, u: float) -> float:
         """The value at u, rounded to 12 digits; the two bounds are not rounded.
