@@ -15,10 +15,11 @@ import tradewind
 PACKAGE = Path(tradewind.__file__).parent
 
 # Each room, and the rooms that it may import. Everything else is a fault.
-BASE = ("types", "errors", "checks", "plain", "paths", "seeds")
+BASE = ("types", "errors", "bounds", "checks", "plain", "paths", "seeds")
 ROOMS = {
-    "types": ("errors", "plain"),
+    "types": ("errors", "bounds"),
     "errors": (),
+    "bounds": ("errors", "plain"),
     "checks": ("errors", "plain", "types"),
     "plain": (),
     "paths": (),

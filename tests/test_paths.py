@@ -81,8 +81,9 @@ def test_a_file_that_is_being_replaced_is_the_old_one_until_the_new_one_is_compl
         assert path.read_bytes() == b"old"
     assert path.read_bytes() == b"new"
     assert link.is_symlink()
-    with pytest.raises(ZeroDivisionError), replace_file(path) as file:
-        file.write(b"half")
-        1 / 0  # noqa: B018
+    broken = replace(path)
+    next(broken)
+    with pytest.raises(ZeroDivisionError):
+        broken.throw(ZeroDivisionError())
     assert path.read_bytes() == b"new"
     assert sorted(os.listdir(tmp_path)) == ["file", "link"]

@@ -16,7 +16,7 @@ from operator import index
 from typing import Any, TypeVar
 
 from tradewind.errors import OutcomeError
-from tradewind.plain import plain, shown, write_json
+from tradewind.plain import shown
 
 T = TypeVar("T")
 
@@ -60,8 +60,8 @@ def whole(name: str, given: Any, least: int = 0, most: int | None = None) -> int
 
 
 def freeze_wholes(part: object, /, **bounds: tuple[int, int]) -> None:
-    """Check fields of a frozen dataclass that must be whole numbers within these bounds. The upper
-    ones are far beyond what helps: they keep a typo or a stranger's file from using up a machine."""
+    """Check the fields of a frozen dataclass that must be whole numbers within these bounds. The
+    upper ones are far beyond what helps: no typo and no stranger's file may use up a machine."""
     for name, (least, most) in bounds.items():
         full = f"{type(part).__name__}: {name}"
         object.__setattr__(part, name, whole(full, getattr(part, name), least, most))
@@ -360,28 +360,6 @@ def finite(name: str, given: Any) -> float:
     if not math.isfinite(number):
         raise OutcomeError(f"{name} must be a finite number, but got {shown(given)}")
     return number
-
-
-ATTRIBUTES = 32_000  # characters of all attributes as JSON: with them, a message must stay small
-
-
-def attribute(name: str, given: Any, left: int = ATTRIBUTES) -> tuple[Any, int]:
-    """An attribute as plain data, and how many of the characters that are left it takes as JSON."""
-    value = plain(given, depth=1)  # it is stored in a mapping
-    size = len(write_json({name: value}))
-    if size > left:
-        raise ValueError(
-            f"all attributes of a trial may take {ATTRIBUTES} characters as JSON, "
-            f"but {shown(name)} takes {size}"
-        )
-    return value, size
-
-
-def check_attributes(given: Mapping[str, Any]) -> None:
-    """ValueError unless a trial can have all these attributes."""
-    left = ATTRIBUTES
-    for name, value in given.items():
-        left -= attribute(name, value, left)[1]
 
 
 def mean(folds: Sequence[float]) -> float:

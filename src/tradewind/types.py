@@ -15,19 +15,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tradewind.errors import SUGGESTIONS, OutcomeError, no_attribute
-from tradewind.plain import shown
+from tradewind.bounds import check_outcome
+from tradewind.errors import SUGGESTIONS, no_attribute
 
 Array: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 Indices: TypeAlias = NDArray[np.intp]  # row numbers
 Value: TypeAlias = str | int | float | bool | None
 Config: TypeAlias = dict[str, Value]
-
-LARGEST = 1e300  # of values and costs: the sum of 100 million of them is still a finite number
-_MOST_FOLDS = 10_000
-_MOST_TRAININGS = 10**9
-_MOST_COSTS = 1_000  # further costs of a trial, and characters of their names
 
 
 @dataclass(frozen=True)
@@ -123,48 +118,7 @@ class Outcome:
     attributes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     trainings: int = 1
 
-    def __post_init__(self) -> None:
-        """The one check of outcomes: of what objectives return, and of what is told, added, loaded
-        and imported."""
-        check_result("value", self.value)
-        for value in self.folds:
-            check_result("every fold", value)
-        if len(self.folds) > _MOST_FOLDS:
-            raise OutcomeError(f"there may be up to {_MOST_FOLDS} folds, but got {len(self.folds)}")
-        if not 1 <= self.trainings <= _MOST_TRAININGS:
-            raise OutcomeError(
-                f"trainings must be a whole number from 1 to {_MOST_TRAININGS}, but got "
-                f"{shown(self.trainings)}"
-            )
-        if self.share != 1.0 and not (self.raced and 0.0 < self.share < 1.0):
-            raise OutcomeError(
-                f"a share within (0, 1) is for raced results only, but got share={self.share!r}"
-            )
-        if self.cost is not None:
-            # a model sees the cost of all folds, and a limit that of all trainings
-            most = min(LARGEST * self.share, LARGEST / self.trainings)
-            check_cost("cost", self.cost, most)
-        if len(self.costs) > _MOST_COSTS or any(len(name) > _MOST_COSTS for name in self.costs):
-            raise OutcomeError(
-                f"there may be up to {_MOST_COSTS} costs with names of up to {_MOST_COSTS} "
-                f"characters, but got {shown(self.costs)}"
-            )
-        for name, cost in self.costs.items():
-            check_cost(name, cost)
-
-
-def check_result(name: str, value: float) -> None:
-    """`OutcomeError` unless the value of a trial can be this number."""
-    if not abs(float(value)) <= LARGEST:  # NaN is not
-        raise OutcomeError(
-            f"{name} must be a finite number within ±{LARGEST}, but got {shown(value)}"
-        )
-
-
-def check_cost(name: str, cost: float, most: float = LARGEST) -> None:
-    """`OutcomeError` unless the cost of a trial can be this number."""
-    if not 0.0 <= float(cost) <= most:
-        raise OutcomeError(f"0 ≤ {name} ≤ {most:.3g} must hold, but got {shown(cost)}")
+    __post_init__ = check_outcome  # type: ignore[misc]  # every outcome that is made is possible
 
 
 @dataclass(frozen=True)

@@ -118,8 +118,12 @@ SPACES: dict[str, Any] = {
     "a reversed chain of 8,000 conditions": _space(
         {f"p{i}": _bool(**{f"p{i + 1}": [True]}) for i in range(8_000)} | {"p8000": _bool()}
     ),
-    "a cycle of 9,000": _space({f"p{i}": _bool(**{f"p{(i + 1) % 9000}": [1]}) for i in range(9000)}),
-    "everything forbidden": _space(_FLAGS, [{f"p{i}": {"in": [True, False]}} for i in range(9_999)]),
+    "a cycle of 9,000": _space(
+        {f"p{i}": _bool(**{f"p{(i + 1) % 9000}": [1]}) for i in range(9000)}
+    ),
+    "everything forbidden": _space(
+        _FLAGS, [{f"p{i}": {"in": [True, False]}} for i in range(9_999)]
+    ),
     "a million conditions": _space(
         {f"p{i}": {"type": "bool"} for i in range(200)},
         [{f"p{j}": {"in": [True]} for j in range(200)} for _ in range(5_000)],
@@ -128,12 +132,14 @@ SPACES: dict[str, Any] = {
     "a million parameters": {f"p{i}": [1, 2] for i in range(1_000_000)},
     "a name of a megabyte": _space({"x" * MB: {"type": "bool"}}),
     "a parent that resembles all": _space(
-        {f"{'ab' * 40}{i}": {"type": "bool"} for i in range(9_000)} | {"c": _bool(**{"ab" * 45: [1]})}
+        {f"{'ab' * 40}{i}": {"type": "bool"} for i in range(9_000)}
+        | {"c": _bool(**{"ab" * 45: [1]})}
     ),
     "conditions on a range": _space(
         {"r": {"type": "float", "low": 0, "high": 1}}
         | {
-            f"p{i}": {"type": "bool", "when": {"r": {"at_least": i * 1e-4}}} for i in range(1, 9_900)
+            f"p{i}": {"type": "bool", "when": {"r": {"at_least": i * 1e-4}}}
+            for i in range(1, 9_900)
         }
     ),
     "an endless range": _one(type="float", low=-1.7e308, high=1.7e308),
@@ -306,11 +312,11 @@ def npz(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
 def zeros_in_zip(megabytes: int) -> bytes:
     """An .npz file with an array of zeros, in a thousandth of their size."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        with archive.open("document.npy", "w") as member:
-            member.write(_member((megabytes * MB,), np.uint8))
-            for _ in range(megabytes):
-                member.write(bytes(MB))
+    archive = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED)
+    with archive, archive.open("document.npy", "w") as member:
+        member.write(_member((megabytes * MB,), np.uint8))
+        for _ in range(megabytes):
+            member.write(bytes(MB))
     return file.getvalue()
 
 
@@ -410,7 +416,9 @@ YELPS: dict[str, Callable[[], bytes]] = {
 
 
 def _made(makers: dict[str, Callable[[], bytes]]) -> dict[str, Make]:
-    return {name: lambda folder, make=make: content(make())(folder) for name, make in makers.items()}
+    return {
+        name: lambda folder, make=make: content(make())(folder) for name, make in makers.items()
+    }
 
 
 def _pools(make: Callable[[], bytes]) -> Make:

@@ -73,7 +73,9 @@ def damage_data(data: Any, rng: Random) -> Any:
         case 0:
             del holder[key]
         case 1 if isinstance(holder, dict):
-            holder[rng.choice(("", "type", "x", "number", f"{key}_", str(rng.choice(VALUES))))] = value
+            holder[rng.choice(("", "type", "x", "number", f"{key}_", str(rng.choice(VALUES))))] = (
+                value
+            )
         case 2:
             other, place = rng.choice(places)
             holder[key] = json.loads(json.dumps(other[place])) if place in _keys(other) else None

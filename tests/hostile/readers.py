@@ -163,10 +163,8 @@ def _load_all(path: Path) -> list[tw.Study]:
 def use_study(study: tw.Study) -> None:
     repr(study), study.trials
     for answer in (lambda: study.best, study.leaderboard, study.explain, study.frontier):
-        try:
+        with suppress(NothingFinished, OutcomeError):  # a goal may need a cost that no trial has
             repr(answer())
-        except (NothingFinished, OutcomeError):  # the goal may need a cost that no trial has
-            pass
     with tempfile.TemporaryDirectory() as folder:
         study.export(Path(folder) / "s.csv")
         study.export(Path(folder) / "s.jsonl")
@@ -187,7 +185,9 @@ def _use_all(studies: list[tw.Study]) -> None:
 
 def _write_model(folder: Path) -> list[Path]:
     path = folder / "model.npz"
-    UnigramSVM().fit(["a good film", "bad", "good", "a dull one"] * 3, ["+", "-", "+", "-"] * 3).save(path)
+    UnigramSVM().fit(
+        ["a good film", "bad", "good", "a dull one"] * 3, ["+", "-", "+", "-"] * 3
+    ).save(path)
     packed = folder / "model.npz.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
     return [path, packed]

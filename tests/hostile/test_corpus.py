@@ -12,6 +12,8 @@ from tests.hostile.corpus import CORPUS
 from tests.hostile.readers import READERS
 from tests.studies import environment
 
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", READERS)
 def test_hostile_files_are_refused_at_once_and_in_little_memory(kind: str, tmp_path: Path) -> None:
     paths = {}

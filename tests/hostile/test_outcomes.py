@@ -35,7 +35,9 @@ def _nested(depth: int) -> Any:
 ATTRIBUTES = st.one_of(
     st.booleans() | st.none() | NUMBERS | st.text(),
     st.integers(95, 105).map(_nested),
-    st.sampled_from(["x" * 31_990, "x" * 31_991, "x" * 32_000, "\u00e9" * 5_332, {"a": {"b": [1]}}]),
+    st.sampled_from(
+        ["x" * 31_990, "x" * 31_991, "x" * 32_000, "\u00e9" * 5_332, {"a": {"b": [1]}}]
+    ),
 )
 OUTCOMES = st.fixed_dictionaries(
     {"value": NUMBERS | ODD.filter(lambda odd: odd is not None)},

@@ -221,6 +221,16 @@ def test_a_write_that_fails_leaves_the_old_file(
     assert os.listdir(path.parent) == [path.name]
 
 
+def test_a_link_that_somebody_planted_is_not_followed(path: Path) -> None:
+    victim = path.with_name("victim")
+    victim.write_text("precious")
+    for planted in (f".{path.name}.{os.getpid()}.part", f"{path.name}.tmp"):
+        path.with_name(planted).symlink_to(victim)
+    Model("mine").save(path)
+    assert victim.read_text() == "precious"
+    assert Model.load(path).value == "mine"
+
+
 def test_an_interrupt_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(file: Any, **_: Any) -> None:
         file.write(b"PK half")

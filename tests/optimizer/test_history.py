@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import tradewind as tw
 from tests.histories import finished, history, proposed, state_of
 from tradewind.engine.propose import Proposer
+from tradewind.errors import FormatError
 from tradewind.log.events import (
     Abandoned,
     Claimed,
@@ -37,6 +39,18 @@ def test_an_empty_history_has_the_columns_of_the_space() -> None:
     assert empty.quality.shape == empty.cost.shape == empty.noise.shape == (0,)
     assert empty.designed == 0
     assert empty.handover == {}
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"x": 0.5, "y": 1}, {"x": "a"}, {"x": 10**400}, {"x": 7.5}, {"x": None}],
+    ids=lambda params: str(params)[:30],
+)
+def test_a_stored_trial_outside_the_space_is_an_error_of_the_format(params: Any) -> None:
+    state = StudyState(tw.Space({"x": tw.Float(0, 1)}), seed=0, maximize=True)
+    state.apply([Claimed(0), Proposed(0, params, Origin.DESIGN, 1)])
+    with pytest.raises(FormatError, match="the log holds a trial outside its space"):
+        Proposer(state).history(1)
 
 
 def test_rows_are_the_encoded_params() -> None:

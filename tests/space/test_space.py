@@ -278,6 +278,52 @@ def test_a_thousand_levels_declared_in_reverse_are_put_in_order() -> None:
     assert sum(map(len, Space(chain).decode(np.ones((1, n))))) == n
 
 
+def test_parents_come_level_by_level_and_in_the_declared_order_within_a_level() -> None:
+    space = Space(
+        {
+            "low": Bool(when={"top": True, "middle": True}),
+            "second": Bool(),
+            "middle": Bool(when={"top": True}),
+            "other": Bool(when={"second": True}),
+            "top": Bool(),
+        }
+    )
+    assert space._order == ("second", "top", "middle", "other", "low")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "forbid", "message"),
+    [
+        ({f"x{i}": Bool() for i in range(10_001)}, [], "up to 10000 parameters, but got 10001"),
+        ({"x": Bool()}, [{"x": True}] * 10_001, "up to 10000 combinations, but got 10001"),
+        (
+            {f"x{i}": Bool() for i in range(11)},
+            [{f"x{i}": True for i in range(11)}] * 10_000,
+            "forbid= takes up to 100000 conditions in all",
+        ),
+        (
+            {f"x{i}": Bool() for i in range(400)}
+            | {f"y{i}": Bool(when={f"x{j}": True for j in range(400)}) for i in range(300)},
+            [],
+            "up to 100000 conditions in all",
+        ),
+        ({"x" * 1001: Bool()}, [], "strings of 1 to 1000 characters, but got 'xxx"),
+        (
+            {f"x{i}": Bool() for i in range(9_000)},
+            [{f"x{i}": [True, False]} for i in range(9_000)],
+            r"every configuration is forbidden by \[\{'x0'",
+        ),
+    ],
+    ids=["parameters", "clauses", "conditions to forbid", "conditions", "names", "all forbidden"],
+)
+def test_a_space_that_would_take_too_long_to_read_is_refused(
+    parameters: dict[str, Bool], forbid: list[dict[str, Any]], message: str
+) -> None:
+    with pytest.raises(SpaceError, match=message) as caught:
+        Space(parameters, forbid=forbid)
+    assert len(str(caught.value)) < 500
+
+
 # ---- what is refused: spaces ----
 
 

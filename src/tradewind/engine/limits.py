@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tradewind.bounds import LARGEST
 from tradewind.runners.runner import Failure, Result
-from tradewind.types import LARGEST, Outcome, Trial, Usage
+from tradewind.types import Outcome, Trial, Usage
 
 _NEAR = 4.0  # a limit is near if fewer trials than this, each the dearest so far, fit into it
 _SOON = 0.05  # seconds between looks at trials that are being stopped

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tradewind.bounds import LARGEST
 from tradewind.errors import ConfigError
 from tradewind.goals import Goal
 from tradewind.log.events import Proposed
@@ -19,7 +20,7 @@ from tradewind.optimizer.history import History, TrialTable, alike
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.types import LARGEST, Array, Config, Origin, Proposal
+from tradewind.types import Array, Config, Origin, Proposal
 
 _blas_lock = threading.RLock()  # the number of BLAS threads belongs to the whole process
 

@@ -43,8 +43,8 @@ from tradewind.log.fields import (
     NUMBER,
     NUMBERS,
     PLAIN_DATA,
-    RESULT,
     TEXT,
+    VALUE,
     WHOLE,
     WHOLES,
     DataclassCodec,
@@ -76,11 +76,11 @@ _OUTCOME = DataclassCodec(
 _USAGE = DataclassCodec(
     Usage,
     {
-        "wall": RESULT,
-        "cpu": optional(RESULT),
-        "concurrency": RESULT,
+        "wall": VALUE,
+        "cpu": optional(VALUE),
+        "concurrency": VALUE,
         "device": TEXT,
-        "memory": optional(RESULT),
+        "memory": optional(VALUE),
         "clock": TEXT,
     },
 ).as_field()
@@ -156,7 +156,7 @@ _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
     ),
     "final_tested": (
         FinalTested,
-        {"look": WHOLE, "value": RESULT, "attributes": ATTRIBUTES, "at": optional(NUMBER)},
+        {"look": WHOLE, "value": VALUE, "attributes": ATTRIBUTES, "at": optional(NUMBER)},
     ),
 }
 _CODECS = {name: DataclassCodec(kind, codecs) for name, (kind, codecs) in _EVENTS.items()}

@@ -12,9 +12,8 @@ from enum import Enum
 from operator import index
 from typing import Any, NamedTuple
 
-from tradewind.checks import check_attributes
+from tradewind.bounds import check_attributes, check_cost, check_value
 from tradewind.plain import finite, located, mapping, plain, shown
-from tradewind.types import check_cost, check_result
 
 
 class FieldCodec(NamedTuple):
@@ -73,9 +72,9 @@ def _text(value: Any) -> str:
     return str.__str__(value)
 
 
-def _result(value: Any) -> float:
+def _value(value: Any) -> float:
     number = _number(value)
-    check_result("it", number)
+    check_value("it", number)
     return number
 
 
@@ -88,7 +87,7 @@ def _cost(value: Any) -> float:
 WHOLE = FieldCodec(_whole, _whole)
 INTEGER = FieldCodec(_integer, _integer)
 NUMBER = FieldCodec(_number, _number)
-RESULT = FieldCodec(_result, _result)
+VALUE = FieldCodec(_value, _value)
 COST = FieldCodec(_cost, _cost)
 FLAG = FieldCodec(_flag, _flag)
 TEXT = FieldCodec(_text, _text)

@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
@@ -31,7 +30,9 @@ CHUNK = 1 << 22  # bytes to read at once
 _LONGEST_LINE = 1 << 22  # bytes of a line of text; the longest of a public data set has 20,000
 
 _SMALL = 1 << 24  # bytes that any file may unpack to
-_RATIO = 20  # how many times its own size a larger one may: text shrinks to a third, zeros to 1/1000
+_RATIO = (
+    20  # how many times its own size a larger one may: text shrinks to a third, zeros to 1/1000
+)
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _UNREADABLE = (
     *(AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError, SyntaxError),
@@ -101,8 +102,8 @@ def most_unpacked(path: Path) -> int:
 
 def too_large(path: Path, way_out: str) -> DataError:
     return DataError(
-        f"{path} must not unpack to more than {_RATIO} times its size, or {_SMALL >> 20} MB, but it "
-        f"does. If you trust it, {way_out} and read the result"
+        f"{path} must not unpack to more than {_RATIO} times its size, or {_SMALL >> 20} MB, but "
+        f"it does. If you trust it, {way_out} and read the result"
     )
 
 
@@ -172,8 +173,8 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[An
         size = math.prod(shape) * dtype.itemsize
         if not dtype.itemsize or file.tell() + size != member.file_size:
             raise ValueError(
-                f"{member.filename!r:.60} has {member.file_size} bytes, which does not fit an array "
-                f"of {dtype} with the shape {shape!r:.60}"
+                f"{member.filename!r:.60} has {member.file_size} bytes, which does not fit an "
+                f"array of {dtype!s:.60} with the shape {shape!r:.60}"
             )
     with archive.open(member) as file:
         array: NDArray[Any] = npy.read_array(file, allow_pickle=False)

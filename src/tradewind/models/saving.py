@@ -76,7 +76,8 @@ class Savable:
             raise DataError(f"{path} is not a saved model: {error!r:.200}") from None
         if version != _FORMAT:
             raise DataError(
-                f"{path} has format {version!r:.60}, but only {_FORMAT} can be read: update Tradewind"
+                f"{path} has format {version!r:.60}, but only {_FORMAT} can be read: update "
+                "Tradewind"
             )
         if kind != cls.__name__:
             raise DataError(f"{path} holds a {kind!s:.60}: load it with {kind!s:.60}.load")

@@ -127,7 +127,9 @@ def _encode(space: Space, configs: list[Config]) -> Array:
     try:
         X = space.encode(configs)
         snapped = space.snap(X)
-        doubtful = np.flatnonzero(~np.all((X == snapped) | (np.isnan(X) & np.isnan(snapped)), axis=1))
+        doubtful = np.flatnonzero(
+            ~np.all((snapped == X) | (np.isnan(X) & np.isnan(snapped)), axis=1)
+        )
     except (ArithmeticError, LookupError, TypeError, ValueError):
         doubtful = np.arange(len(configs))
     try:

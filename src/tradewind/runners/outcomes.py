@@ -6,10 +6,11 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tradewind.checks import ATTRIBUTES, attribute, finite, mean
+from tradewind.bounds import ATTRIBUTES, attribute, check_cost
+from tradewind.checks import finite, mean
 from tradewind.errors import OutcomeError
 from tradewind.plain import shown
-from tradewind.types import Outcome, check_cost
+from tradewind.types import Outcome
 
 if TYPE_CHECKING:
     from tradewind.data.folds import Folds

@@ -94,7 +94,9 @@ def _refuse_weights(item: Mapping[str, Any]) -> None:
         if weights is None:
             continue
         if not isinstance(weights, (list, tuple)) or any(w != weights[0] for w in weights):
-            raise SpaceError(f"all choices are equally likely here, but got {name}={shown(weights)}")
+            raise SpaceError(
+                f"all choices are equally likely here, but got {name}={shown(weights)}"
+            )
 
 
 # ---- conditions ----
@@ -230,7 +232,9 @@ def _read_forbidden(item: Mapping[str, Any]) -> _Clause:
 def _read_text(path: str | PathLike[str]) -> str:
     try:
         with open_file(path) as file:
-            return file.read(LONGEST + 1).decode("utf-8-sig")  # some editors write a byte order mark
+            return file.read(LONGEST + 1).decode(
+                "utf-8-sig"
+            )  # some editors write a byte order mark
     except UnicodeDecodeError as error:
         raise SpaceError(f"a ConfigSpace file must be UTF-8 text, but got {error}") from None
     except FileNotFoundError:

@@ -24,7 +24,9 @@ Edges: TypeAlias = tuple[int, Array]
 
 _ROUNDS = 100  # of rejection sampling before a space counts as forbidden throughout
 _BATCH = 4096  # rows per round, after doubling: about one allowed row in 100,000 is found
-_WORK = 2**26  # coordinates and conditions to look at meanwhile, about 3 s: big spaces get fewer rows
+_WORK = (
+    2**26
+)  # coordinates and conditions to look at meanwhile, about 3 s: big spaces get fewer rows
 _GRID_LIMIT = 20_000  # the most cells of a finite space that are enumerated
 
 

@@ -206,7 +206,9 @@ class _Choices(ChoiceScale):
         try:
             return self.choices[self._cell_of[key(unpacked(value))]]
         except (KeyError, TypeError):  # not listed, or not even hashable
-            raise ConfigError(f"must be one of [{listed(self.choices)}], but got {shown(value)}") from None
+            raise ConfigError(
+                f"must be one of [{listed(self.choices)}], but got {shown(value)}"
+            ) from None
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -262,7 +264,9 @@ class TrainSize(_Choices):
                 raise SpaceError(f"TrainSize takes fractions in (0, 1], but got {v!r}")
             sizes.append(float(v))
         if sizes != sorted(sizes):
-            raise SpaceError(f"TrainSize takes fractions in ascending order, but got {shown(sizes)}")
+            raise SpaceError(
+                f"TrainSize takes fractions in ascending order, but got {shown(sizes)}"
+            )
         _freeze(self, choices=tuple(sizes))
 
     @property

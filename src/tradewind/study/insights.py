@@ -12,9 +12,9 @@ from tradewind.errors import ConfigError
 from tradewind.optimizer import insight
 from tradewind.optimizer.history import History
 from tradewind.optimizer.surrogates.ensemble import EnsemblePredictor
+from tradewind.plain import listed
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.plain import listed
 from tradewind.study.predictions import Interval, believe, quantile_levels
 from tradewind.types import Array, Value
 

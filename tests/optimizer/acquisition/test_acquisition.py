@@ -234,7 +234,9 @@ def test_cooling_refuses_ends_that_are_not_positive(
 def test_cooling_refuses_a_horizon_that_is_not_a_number_of_trials(
     schedule: type[Linear | Exponential], horizon: object
 ) -> None:
-    with pytest.raises(ValueError, match="horizon must be a whole number from 1 to 1000000000, but got"):
+    with pytest.raises(
+        ValueError, match="horizon must be a whole number from 1 to 1000000000, but got"
+    ):
         schedule(horizon=horizon)
 
 

@@ -880,7 +880,11 @@ def test_the_inner_strategy_must_suit_the_space_too() -> None:
         ({"trials": True}, ValueError, "trials must be a whole number from 1"),
         ({"trials": None}, ValueError, "trials must be a whole number from 1"),
         ({"trials": (10, 10, 10)}, ValueError, "one for each of 2 stages"),
-        ({"trials": (10, 0)}, ValueError, "each of trials must be a whole number from 1 .* but got 0"),
+        (
+            {"trials": (10, 0)},
+            ValueError,
+            "each of trials must be a whole number from 1 .* but got 0",
+        ),
         ({"trials": (10,)}, ValueError, "one for each of 2 stages"),
         ({"carried": 0}, ValueError, "carried must be a whole number from 1 .* but got 0"),
         ({"carried": 1.5}, ValueError, "carried must be"),

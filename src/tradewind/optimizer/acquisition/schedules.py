@@ -9,7 +9,6 @@ import numpy as np
 
 from tradewind.checks import between, positive, whole
 
-
 _WIDEST = 50.0  # of log t: ten stds away, t is still a finite number
 
 

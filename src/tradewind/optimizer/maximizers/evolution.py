@@ -41,9 +41,7 @@ class MIES:
     patience: int | None = None
 
     def __post_init__(self) -> None:
-        freeze_wholes(
-            self, parents=(1, 10_000), offspring=(1, 10_000), generations=(0, 1_000_000)
-        )
+        freeze_wholes(self, parents=(1, 10_000), offspring=(1, 10_000), generations=(0, 1_000_000))
         if self.patience is not None:
             freeze_wholes(self, patience=(1, 1_000_000))
         if self.parents > self.offspring:

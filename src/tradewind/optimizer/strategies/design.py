@@ -19,7 +19,6 @@ from tradewind.seeds import design_rng
 from tradewind.space import Space
 from tradewind.types import Array
 
-
 MOST_POINTS = 100_000  # of an initial design, which is drawn anew for each of its trials
 
 
