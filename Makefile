@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS      := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check chaos bench clean
+.PHONY: help demo test check chaos fuzz bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ check: $(VENV)/.test ## lint, types and the fast tests
 
 chaos: $(VENV)/.test ## break what a study must survive, or go on with it (about an hour)
 	$(BIN)/python -m tests.chaos --state build/chaos
+
+fuzz: $(VENV)/.test ## damage files of every kind at random, and read them (10 minutes)
+	$(BIN)/python -m tests.hostile.fuzz --seconds 600 --seed $$$$
 
 bench: $(VENV)/.demo ## time proposals, the import and the store against their budgets
 	$(BIN)/python benchmarks/overhead.py

@@ -34,6 +34,8 @@ def _joined(text: str) -> str:
 
 texts = st.text(st.characters(exclude_categories=())).map(_joined)
 reals = st.floats(allow_nan=False, allow_infinity=False)
+results = st.floats(-1e300, 1e300)
+costs = st.floats(0.0, 1e297)  # such that a thousand trainings stay below 1e300
 wholes = st.integers(0, 2**70)
 integers = st.integers() | st.integers(-(10**400), 10**400)
 scalars = st.none() | st.booleans() | integers | reals | texts
@@ -46,18 +48,19 @@ data = st.recursive(
 mappings = st.dictionaries(texts, data, max_size=4)
 outcomes = st.builds(
     Outcome,
-    reals,
-    st.none() | reals,
-    st.lists(reals, max_size=5).map(lambda folds: tuple(folds)),
-    st.booleans(),
-    reals,
-    st.dictionaries(texts, reals, max_size=3),
+    results,
+    st.none() | costs,
+    st.lists(results, max_size=5).map(lambda folds: tuple(folds)),
+    st.just(True),
+    st.floats(1e-3, 1.0),
+    st.dictionaries(texts, costs, max_size=3),
     mappings,
-    wholes,
-)
+    st.integers(1, 1000),
+) | st.builds(Outcome, results, st.none() | costs, raced=st.booleans())
 usages = st.none() | st.builds(
-    Usage, reals, st.none() | reals, reals, texts, st.none() | reals, texts
+    Usage, results, st.none() | results, results, texts, st.none() | results, texts
 )
+spent = st.none() | costs
 times = st.none() | reals
 
 
@@ -75,17 +78,17 @@ later: st.SearchStrategy[Event] = st.one_of(
     st.builds(Claimed, wholes, texts, st.none() | wholes),
     st.builds(
         *(Proposed, wholes, params, st.sampled_from(Origin), wholes),
-        *(mappings, times, times, times),
+        *(mappings, times, spent, times),
     ),
     st.builds(Started, wholes, texts, st.booleans(), times),
     st.builds(Finished, wholes, outcomes, usages, times),
-    st.builds(Failed, wholes, texts, times, st.booleans(), usages, times),
-    st.builds(Abandoned, wholes, texts, times, times),
+    st.builds(Failed, wholes, texts, spent, st.booleans(), usages, times),
+    st.builds(Abandoned, wholes, texts, spent, times),
     st.builds(Requeued, wholes, texts, st.booleans(), st.booleans()),
     st.builds(Stopped, texts, times),
     st.builds(Confirming, st.lists(wholes).map(tuple), wholes, mappings, wholes, times),
-    st.builds(FinalTrained, wholes, times, times),
-    st.builds(FinalTested, wholes, reals, mappings, times),
+    st.builds(FinalTrained, wholes, spent, times),
+    st.builds(FinalTested, wholes, results, mappings, times),
     st.builds(
         _unknown, texts, mappings.map(lambda m: {k: m[k] for k in m.keys() - {"format", "event"}})
     ),

@@ -15,12 +15,14 @@ import tradewind
 PACKAGE = Path(tradewind.__file__).parent
 
 # Each room, and the rooms that it may import. Everything else is a fault.
-BASE = ("types", "errors", "checks", "plain", "seeds", "interrupts")
+BASE = ("types", "errors", "bounds", "checks", "plain", "paths", "seeds", "interrupts")
 ROOMS = {
-    "types": ("errors",),
+    "types": ("errors", "bounds"),
     "errors": (),
+    "bounds": ("errors", "plain"),
     "checks": ("errors", "plain", "types"),
     "plain": (),
+    "paths": (),
     "seeds": (),
     "interrupts": (),
     "space": BASE,

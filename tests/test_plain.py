@@ -13,8 +13,10 @@ from hypothesis import given
 
 from tests.events import data
 from tradewind.plain import (
+    LONGEST,
     MAX_DEPTH,
     finite,
+    listed,
     located,
     mapping,
     parse_json,
@@ -53,6 +55,12 @@ def test_data_that_is_written_comes_back(value: Any) -> None:
         ("9" * 10_000, "digits"),
         ("[" * 200_000, "it is nested too deeply"),
         ('{"a":' * 200_000, "it is nested too deeply"),
+        ("[" * 121 + "]" * 121, "it is nested more than 120 levels deep"),
+        ('{"a":' * 121 + "1" + "}" * 121, "it is nested more than 120 levels deep"),
+        (
+            '"' + "x" * LONGEST + '"',
+            f"up to {LONGEST} characters as JSON, but it has {LONGEST + 2}",
+        ),
     ],
     ids=lambda text: repr(text)[:30],
 )
@@ -133,6 +141,22 @@ def test_other_values_are_refused_with_their_place(value: Any, reason: str) -> N
 def test_numbers_that_are_not_finite_are_not_plain_data(value: Any) -> None:
     with pytest.raises(ValueError, match="must be a finite number"):
         plain(value)
+
+
+def test_what_is_written_can_be_read() -> None:
+    deep: Any = 0
+    for _ in range(120):
+        deep = [deep]
+    wide = [[[]] * 1000] * 10
+    for value in (deep, wide, "x" * (LONGEST - 2)):
+        assert parse_json(write_json(value)) == value
+    with pytest.raises(ValueError, match=f"up to {LONGEST} characters as JSON"):
+        write_json("x" * (LONGEST - 1))
+
+
+def test_a_list_is_shown_in_part() -> None:
+    assert listed(["a", 1]) == "'a', 1"
+    assert listed(range(500)) == ", ".join(map(str, range(20))) + ", ... (20 of 500)"
 
 
 def test_plain_data_must_not_be_nested_too_deeply() -> None:

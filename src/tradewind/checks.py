@@ -10,6 +10,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from numbers import Integral, Real
 from operator import index
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from tradewind.plain import shown
 T = TypeVar("T")
 
 _LARGEST = 2**63  # positions and trial numbers are 64-bit integers in a database
+_LONG, _MANY = 100, 1000  # letters of a name, and names, beyond which no nearest one is looked for
 _UNITS = {"d": 86400.0, "h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0}  # in seconds
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|min|m|s)\s*")
 
@@ -55,6 +57,14 @@ def whole(name: str, given: Any, least: int = 0, most: int | None = None) -> int
         rule = f"≥ {least}" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name} must be a whole number {rule}, but got {given!r}")
     return int(number)
+
+
+def freeze_wholes(part: object, /, **bounds: tuple[int, int]) -> None:
+    """Check the fields of a frozen dataclass that must be whole numbers within these bounds. The
+    upper ones are far beyond what helps: no typo and no stranger's file may use up a machine."""
+    for name, (least, most) in bounds.items():
+        full = f"{type(part).__name__}: {name}"
+        object.__setattr__(part, name, whole(full, getattr(part, name), least, most))
 
 
 def whole_numbers(name: str, given: Any, least: int = 0) -> tuple[int, ...]:
@@ -94,6 +104,11 @@ def share(name: str, given: Any) -> float:
 
 def probability(name: str, given: Any) -> float:
     return _number_within(name, given, "in (0, 1)", lambda number: 0 < number < 1)
+
+
+def between(name: str, given: Any, low: float, high: float) -> float:
+    rule = f"from {low:g} to {high:g}"
+    return _number_within(name, given, rule, lambda number: low <= number <= high)
 
 
 def finite_number(name: str, given: Any) -> float:
@@ -241,9 +256,10 @@ def suggest(given: Any, known: Iterable[str]) -> str:
     """`" (did you mean 'alpha'?)"` if `given` is close to a known name, or else nothing."""
     from difflib import get_close_matches
 
-    if not isinstance(given, str):
+    if not isinstance(given, str) or len(given) > _LONG:
         return ""
-    close = get_close_matches(given, list(known), n=1, cutoff=0.65)
+    short = (name for name in known if len(name) <= _LONG)
+    close = get_close_matches(given, list(islice(short, _MANY)), n=1, cutoff=0.65)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
@@ -337,8 +353,8 @@ def finite(name: str, given: Any) -> float:
     """A finite number: a scalar, or an array or tensor with one element."""
     item = getattr(given, "item", None)  # arrays and tensors of any library
     try:
-        plain = item() if callable(item) else given
-        number = math.nan if isinstance(plain, (str, bytes)) else float(plain)
+        scalar = item() if callable(item) else given
+        number = math.nan if isinstance(scalar, (str, bytes)) else float(scalar)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last is PyTorch's
         number = math.nan
     if not math.isfinite(number):

@@ -7,25 +7,53 @@ that happened, and raises the error of its own room.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any, NoReturn
 
 MAX_DEPTH = 100  # levels of nesting: far more than anybody needs, far fewer than Python can read
+LONGEST = 1 << 22  # characters of one JSON text: parsed, it may take 30 times as much memory
+_DEEPEST = MAX_DEPTH + 20  # an event wraps what a user gave into a few more levels
 _MAX_SHOWN = 80  # characters of a value that an error message shows
+_MAX_LISTED = 20  # values of a list that an error message shows
 
 
 def parse_json(text: str | bytes) -> Any:
     """JSON text as data. Keys must be distinct and numbers finite."""
+    text = text.decode() if isinstance(text, bytes) else text
+    _check_length(text)
     try:
-        return _DECODER.decode(text.decode() if isinstance(text, bytes) else text)
+        data = _DECODER.decode(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    # Most texts have too few brackets to be nested deeply, so their data need not be looked at.
+    if text.count("[") + text.count("{") > _DEEPEST and _depth(data) > _DEEPEST:
+        raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
+    return data
 
 
 def write_json(data: Any) -> str:
     """Plain data as JSON text, in ASCII and on one line."""
-    return _ENCODER.encode(data)
+    text = _ENCODER.encode(data)
+    _check_length(text)  # what is written can be read
+    return text
+
+
+def _check_length(text: str) -> None:
+    if len(text) > LONGEST:
+        raise ValueError(f"it may have up to {LONGEST} characters as JSON, but it has {len(text)}")
+
+
+def _depth(data: Any) -> int:
+    """The levels of lists and mappings in JSON data."""
+    depth, level = 0, [data]
+    while level := [each for each in level if isinstance(each, (list, dict))]:
+        depth += 1
+        level = [
+            item for each in level for item in (each.values() if isinstance(each, dict) else each)
+        ]
+    return depth
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -89,6 +117,15 @@ def shown(value: Any) -> str:
     return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
 
 
+def listed(values: Iterable[Any]) -> str:
+    """Some values for an error message: `'a', 'b', ... (2 of 500)`."""
+    values = list(values)
+    some = ", ".join(map(shown, values[:_MAX_LISTED]))
+    if len(values) <= _MAX_LISTED:
+        return some
+    return f"{some}, ... ({_MAX_LISTED} of {len(values)})"
+
+
 def _key(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"keys must be text, but got {shown(value)}")
@@ -98,8 +135,8 @@ def _key(value: Any) -> str:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
         raise ValueError(f"keys must be distinct, but {shown(twice)} appears twice")
     return data
 

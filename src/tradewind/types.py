@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tradewind.bounds import check_outcome
 from tradewind.errors import SUGGESTIONS, no_attribute
 
 Array: TypeAlias = NDArray[np.float64]
@@ -116,6 +117,8 @@ class Outcome:
     costs: Mapping[str, float] = field(default_factory=dict, hash=False)
     attributes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     trainings: int = 1
+
+    __post_init__ = check_outcome  # type: ignore[misc]  # every outcome that is made is possible
 
 
 @dataclass(frozen=True)

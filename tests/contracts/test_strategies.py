@@ -286,7 +286,7 @@ def test_one_observation_among_running_trials_is_enough_to_go_on(
         pytest.param(lambda i, t: (float(i % 3), 5.0), id="equal-costs"),
         pytest.param(lambda i, t: (float(i % 3), 0.0), id="free"),
         pytest.param(lambda i, t: (float(i % 3), float(i % 2)), id="some-free"),
-        pytest.param(lambda i, t: (1e300 * (i % 3), 1e300 * (1 + i)), id="huge"),
+        pytest.param(lambda i, t: (5e299 * (i % 3), 2e298 * (1 + i)), id="huge"),
         pytest.param(lambda i, t: (-(10.0 ** (30 * (i % 4))), 1.0 + i), id="decades"),
         pytest.param(lambda i, t: (float(i % 3), 10.0 ** (5 * i - 20)), id="costs-in-decades"),
         pytest.param(lambda i, t: (1.0 + 1e-15 * (i % 3), 1.0), id="nearly-constant"),

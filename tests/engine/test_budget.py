@@ -70,6 +70,7 @@ def test_a_failure_costs_its_seconds_at_the_rate_of_the_other_trials(
     cost = Prices(timed([1.0, 2.0, 4.0], rate)).cost_of(failure, None)
     assert cost == (None if seconds is None else pytest.approx(seconds * rate))
     assert Prices().cost_of(failure, None) is None
+    assert Prices(timed([1e-9, 2e-9, 4e-9], 1e299)).cost_of(Failure("", 1e3), None) is None
 
 
 @given(wall=seconds, rate=rates, result=st.sampled_from([Failure("boom"), Lost("x"), Stopped("x")]))

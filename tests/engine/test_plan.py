@@ -43,7 +43,7 @@ from tradewind.strategies import (
 
 # ---- every part there is ----
 
-positive = st.floats(1e-3, 1e3)
+positive = st.floats(1e-3, 50.0)
 counts = st.integers(1, 1000)
 designs = st.builds(Design, counts, st.sampled_from(Sampling), st.booleans())
 surrogates = st.one_of(
@@ -313,14 +313,14 @@ def test_nothing_that_reads_a_store_can_evaluate_or_import() -> None:
         ({"type": "Tradeoff", "alpha": -1.0}, "alpha must be a number ≥ 0"),
         ({"type": "Tradeoff", "alpha": 10**400}, "cannot be read as Tradeoff"),
         ({"type": "Tradeoff", "alpha": {"type": "Quality"}}, "alpha must be a number"),
-        ({"type": "Design", "size": 0}, "size ≥ 1"),
+        ({"type": "Design", "size": 0}, "Design: size must be a whole number from 1"),
         ({"type": "Design", "size": 4, "sampling": "dice"}, "sampling must be one of"),
         ({"type": "Design", "size": 4, "sampling": {"type": "Sampling", "value": "dice"}}, "dice"),
         ({"type": "Output"}, "cannot be read as Output"),
         ({"type": "Output", "value": ["clip"]}, "cannot be read as Output"),
         ({"type": "Bayes", "design": {"type": "EI"}}, r"but got EI\(\), which has no points\(\)"),
         ({"type": "Bayes", "acquisition": "EI"}, "acquisition must be an object"),
-        ({"type": "Bayes", "max_points": 1}, "max_points ≥ 4"),
+        ({"type": "Bayes", "max_points": 1}, "max_points must be a whole number from 4"),
         ({"type": "Bayes", "max_points": "many"}, "cannot be read as Bayes"),
         ({"type": "MGFI", "t": [1.0]}, "t, unless it is a schedule, must be a number ≥ 0"),
         ({"type": "Staged", "fractions": [1.0, 0.3]}, "fractions must be numbers that grow"),
@@ -341,13 +341,32 @@ def test_nothing_that_reads_a_store_can_evaluate_or_import() -> None:
         ),
         ({"type": "MIES", "parents": 9, "offspring": 1}, "parents <= offspring"),
         ({"type": "MIES", "generations": "few"}, "cannot be read as MIES"),
-        ({"type": "RandomForest", "trees": 0}, "at least one tree"),
-        ({"type": "Linear", "horizon": -1}, "horizon must be a whole number ≥ 1"),
+        ({"type": "RandomForest", "trees": 0}, "trees must be a whole number from 1"),
+        ({"type": "Linear", "horizon": -1}, "horizon must be a whole number from 1"),
         ({"type": "LocalSearch", "candidates": "many"}, "cannot be read as LocalSearch"),
         ({"type": "GaussianProcess", "length_std": "wide"}, "cannot be read as GaussianProcess"),
         ({"given": "mine.Own"}, "stored as"),
+        ({"type": "Bayes", "largest_reference": 1}, "largest_reference must be true or false"),
+        # sizes that would use up a machine
+        ({"type": "Design", "size": 10**9}, "from 1 to 100000, but got 1000000000"),
+        ({"type": "MIES", "generations": 10**12}, "from 0 to 1000000, but got"),
+        ({"type": "MIES", "offspring": 10**9}, "from 1 to 10000, but got"),
+        ({"type": "RandomForest", "trees": 10**9}, "from 1 to 10000, but got"),
+        ({"type": "LocalSearch", "candidates": 10**10}, "from 1 to 1000000, but got"),
+        ({"type": "Exponential", "horizon": 10**300}, "from 1 to 1000000000, but got"),
+        ({"type": "LogNormal", "mean": 1e300}, "mean must be a number from -50 to 50"),
+        ({"type": "Improvement", "nodes": 10**9}, "nodes must be a whole number from 1 to 100"),
+        ({"type": "GaussianProcess", "fit_points": 10**9}, "fit_points must be a whole number"),
+        ({"type": "GaussianProcess", "noise_mean": 1e9}, "noise_mean must be a number from"),
+        ({"type": "GaussianProcess", "length_std": 0.0}, "length_std must be a number from"),
+        ({"type": "Bayes", "reference_points": 10**9}, "reference_points must be a whole number"),
+        ({"type": "Bayes", "cost_power": 1e300}, "cost_power must be a number from 0 to 100"),
+        (
+            {"type": "Staged", "fractions": [i / 10**6 for i in range(1, 10**6)]},
+            "up to 100 fractions, but got 999999",
+        ),
     ],
-    ids=str,
+    ids=lambda case: str(case)[:60],
 )
 def test_what_is_no_part_is_refused_with_the_reason(data: Any, message: str) -> None:
     with pytest.raises(FormatError, match=message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,21 @@ def test_a_strategy_that_returns_no_proposal_is_named(answer: Any) -> None:
 def test_a_row_outside_the_space_is_refused(row: Any) -> None:
     with pytest.raises(ConfigError, match="proposed"):
         drive(strategy=always(np.array(row))).ask()
+
+
+@pytest.mark.parametrize(
+    ("expected", "recorded"),
+    [(2.5, 2.5), (1e300, 1e300), (1e301, None), (np.inf, None), (np.nan, None), (-1.0, None)],
+)
+def test_an_expected_cost_that_no_trial_can_have_is_left_out(
+    expected: float, recorded: float | None
+) -> None:
+    class Extrapolating(RandomSearch):
+        def propose(self, *arguments: Any, **options: Any) -> Proposal:
+            proposal = super().propose(*arguments, **options)
+            return replace(proposal, expected_cost=expected)
+
+    assert drive(strategy=Extrapolating()).ask().expected_cost == recorded
 
 
 def test_a_recommendation_or_a_mask_of_the_wrong_size_is_refused() -> None:

@@ -23,6 +23,7 @@ from tradewind.log.events import (
     Enqueued,
     Event,
     Failed,
+    FinalTested,
     Finished,
     Proposed,
     Requeued,
@@ -211,8 +212,10 @@ def test_numpy_numbers_are_written_as_plain_numbers() -> None:
         Enqueued({"x": [1]}),  # type: ignore[dict-item]
         Enqueued({1: 1}),  # type: ignore[dict-item]
         Enqueued([]),  # type: ignore[arg-type]
-        Finished(0, Outcome(float("nan"))),
-        Finished(0, Outcome("1.0")),  # type: ignore[arg-type]
+        Failed(0, "", cost=float("nan")),
+        Failed(0, "", cost=-1.0),
+        FinalTested(0, 1e301),
+        FinalTested(0, "1.0"),  # type: ignore[arg-type]
         Finished(0, 1.0),  # type: ignore[arg-type]
         Failed(0, "", penalize=1),  # type: ignore[arg-type]
         Proposed(0, {}, "elsewhere", 0),  # type: ignore[arg-type]
@@ -221,7 +224,7 @@ def test_numpy_numbers_are_written_as_plain_numbers() -> None:
         Unknown({"format": 2, "event": "new"}),
         Unknown({"format": 1, "event": "finished"}),
         Claimed(b"1"),  # type: ignore[arg-type]
-        Finished(0, Outcome(b"1.0")),  # type: ignore[arg-type]
+        FinalTested(0, b"1.0"),  # type: ignore[arg-type]
         "claimed",
     ],
     ids=lambda event: type(event).__name__,

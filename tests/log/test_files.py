@@ -124,13 +124,13 @@ def test_a_file_that_is_not_there_is_an_error_of_storage(here: Path) -> None:
         read_lines(here)
     with pytest.raises(StorageError, match="cannot be written: No such file"):
         write_lines(here / "no" / "study.jsonl", [FIRST])
-    with pytest.raises(StorageError, match="it is not a file"):
+    with pytest.raises(StorageError, match="not a file"):
         write_lines(here, [FIRST])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs devices")
 def test_a_device_is_not_replaced_by_a_file() -> None:
-    with pytest.raises(StorageError, match="it is not a file"):
+    with pytest.raises(StorageError, match="not a file"):
         write_text("/dev/null", "text")
 
 

@@ -47,7 +47,7 @@ def test_a_file_that_is_read_in_pieces_is_the_same(
         for i, row in enumerate(table)
     ]
     path = write(tmp_path, {"a.txt": "\n".join(rows) + "\n# the end\n"}) / "a.txt"
-    monkeypatch.setattr(letor, "CHUNK", 100)
+    monkeypatch.setattr(letor, "_ROWS", 7)
     X, relevance, queries = load_letor(path, zero_based=first == 0)
     np.testing.assert_array_equal(X, table)
     assert relevance.tolist() == [i % 2 for i in range(60)]
@@ -130,6 +130,12 @@ def test_what_is_said_of_features_is_checked(tmp_path: Path, chosen: dict[str, A
     path = write(tmp_path, {"a": JUDGED}) / "a"
     with pytest.raises(ValueError, match=f"{next(iter(chosen))} must be "):
         load_letor(path, **chosen)
+
+
+def test_few_numbers_do_not_make_a_giant_table_unless_it_is_asked_for(tmp_path: Path) -> None:
+    path = write(tmp_path, {"a": "1 qid:1 60000:1\n" * 100}) / "a"
+    refused(load_letor, path, "100 rows of 60000 features .* give n_features=60000")
+    assert load_letor(path, n_features=60_000)[0].shape == (100, 60_000)
 
 
 def test_a_folder_holds_no_judged_documents(tmp_path: Path) -> None:

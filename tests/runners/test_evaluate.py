@@ -194,7 +194,7 @@ def test_a_value_beside_folds_is_kept() -> None:
         ({"folds": 0.5}, "folds must be a list of numbers, but got 0.5"),
         ({"folds": [1e308, 1e308]}, "the sum of folds must be finite"),
         ({"value": math.nan, "folds": [1.0]}, "value must be a finite number, but got nan"),
-        ({"value": 1.0, "cost": -1}, "cost ≥ 0 must hold, but got -1"),
+        ({"value": 1.0, "cost": -1}, "0 ≤ cost ≤ 1e+300 must hold, but got -1"),
         ({"value": 1.0, "cost": math.nan}, "cost must be a finite number, but got nan"),
         ({"value": 1.0, "cost": math.inf}, "cost must be a finite number, but got inf"),
         ({"value": 1.0, "cost": "3"}, "cost must be a finite number, but got '3'"),

@@ -212,6 +212,30 @@ def test_choices_may_come_from_any_ordered_iterable() -> None:
     assert Categorical(c for c in "ab") == Categorical(("a", "b"))
 
 
+@pytest.mark.parametrize(
+    ("p", "least"),
+    [
+        (Float(1e15, 1e15 + 10), 81),  # all floats between the ends
+        (Float(-1e15 - 10, -1e15), 81),
+        (Float(1.0, 1.0 + 1e-13), 400),
+        (Float(1e300, 1e300 * (1 + 1e-13)), 400),
+        (Float(1e10, 1e10 + 1), 1000),
+        (Float(5e-324, 1e-320), 2000),
+        (Float(1e-320, 1e-319, log=True), 9000),
+        (Float(1e-300, 1e300, log=True), 9000),
+        (Int(2**60, 2**60 + 10), 11),
+        (Int(10**300, 10**300 + 3), 4),
+    ],
+    ids=str,
+)
+def test_what_lies_between_the_ends_of_an_odd_range_is_searched(p: Float | Int, least: int) -> None:
+    values = {p.from_unit(u) for u in np.linspace(0.0, 1.0, 10_001).tolist()}
+    assert len(values) >= least
+    for value in values:
+        assert p.check(value) == value
+        assert p.from_unit(p.to_unit(value)) == value
+
+
 # ---- what is refused: values ----
 
 WIDE = Float(-1e300, 1e300)
@@ -277,7 +301,10 @@ def test_a_value_that_does_not_fit_is_refused_by_rule_and_value(
         (lambda: Float(-1e308, 1e308), r"Float: the range must be finite, but got low=-1e\+308"),
         (lambda: Float(0, 1, log=True), r"Float\(log=True\): `low > 0` must hold, but got low=0"),
         (lambda: Float(-1, 1, log=True), r"`low > 0` must hold, but got low=-1"),
-        (lambda: Float(1e10, 1e10 + 2e-6, log=True), "must differ on the log scale.*low=1000000"),
+        (
+            lambda: Float(1e10, 1e10 + 2e-6, log=True),
+            "must differ by more than 1e-09 of low.*low=1000000",
+        ),
         (lambda: Int(5, 5), "Int: `low < high` must hold, but got low=5, high=5"),
         (lambda: Int(1, 2.5), "Int: high must be a whole number, but got 2.5"),
         (lambda: Int(0.5, 2), "Int: low must be a whole number, but got 0.5"),

@@ -278,6 +278,52 @@ def test_a_thousand_levels_declared_in_reverse_are_put_in_order() -> None:
     assert sum(map(len, Space(chain).decode(np.ones((1, n))))) == n
 
 
+def test_parents_come_level_by_level_and_in_the_declared_order_within_a_level() -> None:
+    space = Space(
+        {
+            "low": Bool(when={"top": True, "middle": True}),
+            "second": Bool(),
+            "middle": Bool(when={"top": True}),
+            "other": Bool(when={"second": True}),
+            "top": Bool(),
+        }
+    )
+    assert space._order == ("second", "top", "middle", "other", "low")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "forbid", "message"),
+    [
+        ({f"x{i}": Bool() for i in range(10_001)}, [], "up to 10000 parameters, but got 10001"),
+        ({"x": Bool()}, [{"x": True}] * 10_001, "up to 10000 combinations, but got 10001"),
+        (
+            {f"x{i}": Bool() for i in range(11)},
+            [{f"x{i}": True for i in range(11)}] * 10_000,
+            "forbid= takes up to 100000 conditions in all",
+        ),
+        (
+            {f"x{i}": Bool() for i in range(400)}
+            | {f"y{i}": Bool(when={f"x{j}": True for j in range(400)}) for i in range(300)},
+            [],
+            "up to 100000 conditions in all",
+        ),
+        ({"x" * 1001: Bool()}, [], "strings of 1 to 1000 characters, but got 'xxx"),
+        (
+            {f"x{i}": Bool() for i in range(9_000)},
+            [{f"x{i}": [True, False]} for i in range(9_000)],
+            r"every configuration is forbidden by \[\{'x0'",
+        ),
+    ],
+    ids=["parameters", "clauses", "conditions to forbid", "conditions", "names", "all forbidden"],
+)
+def test_a_space_that_would_take_too_long_to_read_is_refused(
+    parameters: dict[str, Bool], forbid: list[dict[str, Any]], message: str
+) -> None:
+    with pytest.raises(SpaceError, match=message) as caught:
+        Space(parameters, forbid=forbid)
+    assert len(str(caught.value)) < 500
+
+
 # ---- what is refused: spaces ----
 
 
@@ -287,14 +333,14 @@ def test_a_thousand_levels_declared_in_reverse_are_put_in_order() -> None:
         ({}, "a Space needs at least one parameter, but got an empty mapping"),
         ([("x", Bool())], "a Space takes a mapping from names to parameters, but got"),
         (None, "a Space takes a mapping from names to parameters, but got None"),
-        ({"": Bool()}, "parameter names are non-empty strings, but got ''"),
-        ({1: Bool()}, "parameter names are non-empty strings, but got 1"),
+        ({"": Bool()}, "parameter names are strings of 1 to 1000 characters, but got ''"),
+        ({1: Bool()}, "parameter names are strings of 1 to 1000 characters, but got 1"),
         ({"x": (0, 1)}, r"'x' must be one of Float, Int, .*, but got \(0, 1\); .*from_dict"),
         ({"x": Bool}, "'x' must be one of Float, Int, .*, but got <class"),
-        ({"x": Bool(when={"x": True})}, r"conditions form a cycle among \['x'\]"),
+        ({"x": Bool(when={"x": True})}, r"conditions form a cycle among 'x'"),
         (
             {"x": Bool(when={"y": True}), "y": Bool(when={"x": True}), "z": Bool()},
-            r"conditions form a cycle among \['x', 'y'\]",
+            r"conditions form a cycle among 'x', 'y'",
         ),
         ({"x": Bool(when={"y": 1})}, "'x' depends on 'y', which is not a parameter .* has 'x'"),
         (

@@ -313,5 +313,5 @@ def test_what_is_no_list_of_trials_is_refused_with_an_example(wrong: Any) -> Non
 
 
 def test_a_share_is_for_raced_results_only() -> None:
-    with pytest.raises(ValueError, match="share is for raced results only"):
+    with pytest.raises(ValueError, match="for raced results only"):
         create().add({"x": 0.5, "k": 1}, 1.0, share=0.4)

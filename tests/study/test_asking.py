@@ -246,7 +246,7 @@ def test_what_a_user_does_to_the_trials_changes_nothing() -> None:
         ({"value": math.nan}, "value must be a finite number, but got nan"),
         ({"value": math.inf}, "value must be a finite number, but got inf"),
         ({"value": "0.5"}, "value must be a finite number, but got '0.5'"),
-        ({"value": 1.0, "cost": -1.0}, "cost ≥ 0 must hold, but got -1.0"),
+        ({"value": 1.0, "cost": -1.0}, "0 ≤ cost ≤ 1e+300 must hold, but got -1.0"),
         ({"value": 1.0, "cost": math.nan}, "cost must be a finite number, but got nan"),
         ({"value": 1.0, "cost": math.inf}, "cost must be a finite number, but got inf"),
         ({"folds": [1.0, math.nan]}, "every fold must be a finite number, but got nan"),

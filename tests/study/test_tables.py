@@ -222,6 +222,25 @@ def test_a_table_has_folds_named_costs_and_attributes(tmp_path: Path) -> None:
     assert [second[name] for name in names] == ["1.0", *[""] * 6]
 
 
+@pytest.mark.parametrize("sign", [*"=+-@'\t\r\n", "\uff1d"])
+def test_text_in_a_table_is_never_a_formula(sign: str, tmp_path: Path) -> None:
+    text = f"{sign}1+1"
+    study = create(tw.Space({"kind": tw.Categorical([text, "safe"]), "x": tw.Float(-2, -1)}))
+    attributes = {"note": text, "number": -1.5, "list": ["=1"]}
+    study.add({"kind": text, "x": -1.5}, -0.5, cost=1.0, attributes=attributes)
+    study.add({"kind": "safe", "x": -1.5}, -0.5, cost=1.0)
+    study.export(tmp_path / "study.csv")
+    with open(tmp_path / "study.csv", newline="", encoding="utf-8") as file:
+        first, second = csv.DictReader(file)
+    for name in ("params_kind", "attr_note"):
+        assert first[name] == f"'{text}"
+        assert first[name].removeprefix("'") == text  # the way back
+    assert first["attr_list"] == '["=1"]'
+    for name in ("value", "attr_number", "params_x"):  # numbers stay numbers
+        assert float(first[name]) < 0
+    assert second["params_kind"] == "safe"
+
+
 def test_a_time_beyond_the_calendar_is_empty(tmp_path: Path) -> None:
     lines = lines_of(told((1.0, 1.0)), tmp_path)
     back, _ = imported(at(-1, at=1e300)(lines), tmp_path)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tradewind.bounds import LARGEST
 from tradewind.runners.runner import Failure, Result
 from tradewind.types import Outcome, Trial, Usage
 
@@ -83,7 +84,8 @@ class Prices:
         if seconds is None and usage is not None:
             seconds = usage.wall
         rate = self.rate
-        return None if seconds is None or rate is None else seconds * rate
+        cost = None if seconds is None or rate is None else seconds * rate
+        return cost if cost is None or cost <= LARGEST else None
 
 
 class Budget:

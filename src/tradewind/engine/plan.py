@@ -36,6 +36,7 @@ from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.optimizer.strategies.worth import Output
 from tradewind.optimizer.surrogates.forest import RandomForest
 from tradewind.optimizer.surrogates.gp import GaussianProcess
+from tradewind.plain import shown
 
 _TYPES: dict[str, type] = {
     kind.__name__: kind
@@ -90,10 +91,10 @@ def must_be_supplied(data: Any) -> list[str]:
 def decode(data: PlainData) -> Any:
     """The object that `encode` wrote. Every part of it must be in the data."""
     if not isinstance(data, Mapping) or not isinstance(data.get("type"), str):
-        raise FormatError(f"a part of a study is stored as {{'type': ...}}, but got {data!r}")
+        raise FormatError(f"a part of a study is stored as {{'type': ...}}, but got {shown(data)}")
     kind = _TYPES.get(data["type"])
     if kind is None:
-        raise FormatError(f"this version of Tradewind has no part of type {data['type']!r}")
+        raise FormatError(f"this version of Tradewind has no part of type {shown(data['type'])}")
     rest = {name: value for name, value in data.items() if name != "type"}
     try:
         if issubclass(kind, Enum):
@@ -106,7 +107,7 @@ def decode(data: PlainData) -> Any:
         _check_numbers(kind, values)
         return kind(**values)
     except (TypeError, ValueError, OverflowError) as error:
-        raise FormatError(f"{rest!r} cannot be read as {data['type']}: {error}") from error
+        raise FormatError(f"{shown(rest)} cannot be read as {data['type']}: {error}") from error
     except RecursionError:
         raise FormatError("a part of a study is nested too deeply") from None
 
@@ -122,13 +123,15 @@ def _decode_value(value: Any) -> Any:
 
 
 def _check_numbers(kind: type, values: dict[str, Any]) -> None:
-    """Not every part checks the type of its numbers itself."""
+    """Not every part checks the type of its numbers and flags itself."""
     for field in fields(kind):
         value, default = values.get(field.name, field.default), field.default
         if value is None and "None" in str(field.type):
             continue
         if type(default) in (int, float) and isinstance(value, (str, bool, type(None))):
             raise TypeError(f"{field.name} must be a number")
+        if type(default) is bool and type(value) is not bool:
+            raise TypeError(f"{field.name} must be true or false")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from tradewind.bounds import LARGEST
 from tradewind.errors import ConfigError
 from tradewind.goals import Goal
 from tradewind.log.events import Proposed
@@ -101,7 +102,7 @@ class Proposer:
             self.state.position,
             dict(proposal.handover),
             max_cost,
-            proposal.expected_cost if own_cost else None,
+            _possible(proposal.expected_cost) if own_cost else None,
             proposal.train_size,
         )
 
@@ -120,6 +121,11 @@ class Proposer:
         table.update(self.state.trials)
         self._table = table
         return table
+
+
+def _possible(cost: float | None) -> float | None:
+    """The expected cost, or None if no trial can cost that much: a model may predict anything."""
+    return cost if cost is not None and 0.0 <= cost <= LARGEST else None
 
 
 def _decode(space: Space, row: Array, strategy: Strategy) -> Config:

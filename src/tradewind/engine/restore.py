@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from tradewind.engine.session import Session
-from tradewind.errors import ConfigError, OutcomeError, StorageError
+from tradewind.errors import ConfigError, StorageError
 from tradewind.log.events import Claimed, Event, Failed, Finished, Proposed
 from tradewind.log.state import OPEN, StudyState
 from tradewind.types import Config, Origin, Outcome, State, Trial
@@ -87,11 +87,9 @@ def put_back(session: Session, results: Sequence[Result]) -> list[int]:
 
 def _checked(state: StudyState, result: Result) -> Result:
     """The result, if this study can have it."""
-    size, end = result.train_size, result.end
+    size = result.train_size
     if not state.allows_size(size):
         raise ConfigError(f"no trial of this study can have the training size {size!r}")
-    if isinstance(end, Finished) and not (0.0 < end.outcome.share <= 1.0 <= end.outcome.trainings):
-        raise OutcomeError(f"no trial can have this outcome: {end.outcome}")
     return replace(result, params=state.space.validate(result.params))
 
 

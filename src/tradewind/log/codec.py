@@ -34,7 +34,9 @@ from tradewind.log.events import (
     Unknown,
 )
 from tradewind.log.fields import (
+    ATTRIBUTES,
     CONFIG,
+    COST,
     COSTS,
     FLAG,
     INTEGER,
@@ -42,6 +44,7 @@ from tradewind.log.fields import (
     NUMBERS,
     PLAIN_DATA,
     TEXT,
+    VALUE,
     WHOLE,
     WHOLES,
     DataclassCodec,
@@ -66,18 +69,18 @@ _OUTCOME = DataclassCodec(
         "raced": FLAG,
         "share": NUMBER,
         "costs": COSTS,
-        "attributes": PLAIN_DATA,
+        "attributes": ATTRIBUTES,
         "trainings": WHOLE,
     },
 ).as_field()
 _USAGE = DataclassCodec(
     Usage,
     {
-        "wall": NUMBER,
-        "cpu": optional(NUMBER),
-        "concurrency": NUMBER,
+        "wall": VALUE,
+        "cpu": optional(VALUE),
+        "concurrency": VALUE,
         "device": TEXT,
-        "memory": optional(NUMBER),
+        "memory": optional(VALUE),
         "clock": TEXT,
     },
 ).as_field()
@@ -108,7 +111,7 @@ _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
             "seen": WHOLE,
             "handover": PLAIN_DATA,
             "max_cost": optional(NUMBER),
-            "expected_cost": optional(NUMBER),
+            "expected_cost": optional(COST),
             "train_size": optional(NUMBER),
         },
     ),
@@ -125,7 +128,7 @@ _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
         {
             "number": WHOLE,
             "error": TEXT,
-            "cost": optional(NUMBER),
+            "cost": optional(COST),
             "penalize": FLAG,
             "usage": optional(_USAGE),
             "at": optional(NUMBER),
@@ -133,7 +136,7 @@ _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
     ),
     "abandoned": (
         Abandoned,
-        {"number": WHOLE, "reason": TEXT, "cost": optional(NUMBER), "at": optional(NUMBER)},
+        {"number": WHOLE, "reason": TEXT, "cost": optional(COST), "at": optional(NUMBER)},
     ),
     "requeued": (Requeued, {"number": WHOLE, "reason": TEXT, "retry": FLAG, "lost": FLAG}),
     "stopped": (Stopped, {"reason": TEXT, "at": optional(NUMBER)}),
@@ -149,11 +152,11 @@ _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
     ),
     "final_trained": (
         FinalTrained,
-        {"number": WHOLE, "cost": optional(NUMBER), "at": optional(NUMBER)},
+        {"number": WHOLE, "cost": optional(COST), "at": optional(NUMBER)},
     ),
     "final_tested": (
         FinalTested,
-        {"look": WHOLE, "value": NUMBER, "attributes": PLAIN_DATA, "at": optional(NUMBER)},
+        {"look": WHOLE, "value": VALUE, "attributes": ATTRIBUTES, "at": optional(NUMBER)},
     ),
 }
 _CODECS = {name: DataclassCodec(kind, codecs) for name, (kind, codecs) in _EVENTS.items()}

@@ -12,6 +12,7 @@ from enum import Enum
 from operator import index
 from typing import Any, NamedTuple
 
+from tradewind.bounds import check_attributes, check_cost, check_value
 from tradewind.plain import finite, located, mapping, plain, shown
 
 
@@ -71,9 +72,23 @@ def _text(value: Any) -> str:
     return str.__str__(value)
 
 
+def _value(value: Any) -> float:
+    number = _number(value)
+    check_value("it", number)
+    return number
+
+
+def _cost(value: Any) -> float:
+    number = _number(value)
+    check_cost("it", number)
+    return number
+
+
 WHOLE = FieldCodec(_whole, _whole)
 INTEGER = FieldCodec(_integer, _integer)
 NUMBER = FieldCodec(_number, _number)
+VALUE = FieldCodec(_value, _value)
+COST = FieldCodec(_cost, _cost)
 FLAG = FieldCodec(_flag, _flag)
 TEXT = FieldCodec(_text, _text)
 
@@ -138,6 +153,12 @@ def _costs(value: Any) -> dict[str, float]:
     return costs
 
 
+def _attributes(value: Any) -> dict[str, Any]:
+    check_attributes(mapping(value))
+    return mapping(value)
+
+
+ATTRIBUTES = FieldCodec(lambda value: mapping(plain(value)), _attributes)
 PLAIN_DATA = FieldCodec(lambda value: mapping(plain(value)), mapping)
 CONFIG = FieldCodec(lambda value: _config(plain(value)), _config)
 COSTS = FieldCodec(lambda value: _costs(plain(value)), _costs)

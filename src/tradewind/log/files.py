@@ -9,15 +9,16 @@ are.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 
 from tradewind.errors import FormatError, StorageError
 from tradewind.log.chain import START, seal, unseal
 from tradewind.log.codec import FORMAT, decode, encode
 from tradewind.log.events import Created, Event
+from tradewind.paths import open_file, replace_file
+from tradewind.plain import LONGEST
 
+_LONGEST_LINE = LONGEST + 1000  # an event with its digest and a line break; decoding refuses more
 _ORDER = "the first event, and no other, must be 'created'"
 
 
@@ -33,8 +34,8 @@ def scan_lines(path: str | os.PathLike[str]) -> tuple[list[Event], FormatError |
     """The events of a JSON-lines file up to the first damage, and that damage."""
     events: list[Event] = []
     try:
-        with open(path, "rb") as file:
-            _read(file, events)
+        with open_file(path) as file:
+            _read(iter(lambda: file.readline(_LONGEST_LINE), b""), events)
     except OSError as error:
         raise StorageError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
     except (FormatError, UnicodeDecodeError) as error:
@@ -90,21 +91,10 @@ def _end(events: int) -> str:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a file completely or not at all. An old file stays until the new one is complete."""
-    target = os.path.realpath(path)
-    draft = f"{target}.{secrets.token_hex(4)}.tmp"
-    if os.path.exists(target) and not os.path.isfile(target):
-        raise StorageError(f"{target} cannot be written: it is not a file")
     try:
-        try:
+        with replace_file(path) as file:
             # The user's text may hold a lone surrogate, which UTF-8 cannot express: escape it.
-            with open(draft, "x", encoding="utf-8", errors="backslashreplace", newline="") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, target)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(draft)
-            raise
+            file.write(text.encode(errors="backslashreplace"))
     except OSError as error:
-        raise StorageError(f"{target} cannot be written: {error.strerror}") from error
+        place = os.path.realpath(path)
+        raise StorageError(f"{place} cannot be written: {error.strerror}") from error

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import stat
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -28,6 +27,7 @@ from tradewind.log.sqlite_safety import (
     protect,
 )
 from tradewind.log.write_ahead import read_write_ahead
+from tradewind.paths import check_file
 
 T = TypeVar("T")
 
@@ -162,23 +162,15 @@ def _check_path(path: str) -> None:
     if not os.path.isdir(folder):
         raise StorageError(f"{path} cannot be a SQLite file: there is no folder {folder}")
     for beside in ("", "-wal", "-shm", "-journal"):
-        _check_regular(f"{path}{beside}")
+        try:
+            check_file(f"{path}{beside}")
+        except OSError as error:
+            raise StorageError(
+                f"{path}{beside} cannot be a file of SQLite: {error.strerror}"
+            ) from error
     if os.path.exists(path) and 0 < os.path.getsize(path) < 512:  # SQLite may take it as empty
         raise FormatError(_not_sqlite(path))
     _check_write_ahead(path)
-
-
-def _check_regular(path: str) -> None:
-    """`StorageError` if something else than a file is there. Opening a pipe would wait for ever."""
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StorageError(f"{path} cannot be a file of SQLite: {error.strerror}") from error
-    if not stat.S_ISREG(mode):
-        kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
-        raise StorageError(f"{path} cannot be a file of SQLite: it is {kind}")
 
 
 def _check_write_ahead(path: str) -> None:

@@ -162,7 +162,6 @@ class StudyState:
                 self.stopped = None
                 self._hold(number, driver, leased=leased)
             case Finished(number, outcome, usage, at):
-                self._check(event, 0.0 < outcome.share <= 1.0 and outcome.trainings >= 1)
                 self._end(event, State.FINISHED, error=None, usage=usage, ended=at, **vars(outcome))
                 self.trials[number] = FinishedTrial(**vars(self.trials[number]))
                 self.has_folds = self.has_folds or bool(outcome.folds)
@@ -242,7 +241,8 @@ class StudyState:
         size: Any = 1.0 if event.train_size is None else event.train_size
         if self.space.size_name is not None:
             size = event.params.get(self.space.size_name, 1.0)
-        self._check(event, self.allows_size(event.train_size) and isinstance(size, (int, float)))
+        is_size = isinstance(size, (int, float)) and 0.0 < size <= 1.0
+        self._check(event, self.allows_size(event.train_size) and is_size)
         self.trials[number] = Trial(
             number=number,
             params=event.params,

@@ -11,8 +11,6 @@ processes can leave. (The format: https://www.sqlite.org/fileformat2.html#the_wr
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,6 +18,8 @@ from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tradewind.paths import open_file
 
 _HEADER = 32  # bytes
 _ORDERS = {0x377F0682: "<u4", 0x377F0683: ">u4"}  # the byte order of the checksums
@@ -44,14 +44,11 @@ class WriteAhead:
 
 def read_write_ahead(path: str, *, keep: bool = False) -> WriteAhead:
     """Look through the write-ahead log at `path`, and keep its pages if asked to."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
-        with open(os.open(path, flags), "rb") as file:
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return _read(file, keep)
+        with open_file(path) as file:
+            return _read(file, keep)
     except OSError:  # there is none, or SQLite will say what is wrong with it
-        pass
-    return WriteAhead()
+        return WriteAhead()
 
 
 def _read(file: BinaryIO, keep: bool) -> WriteAhead:

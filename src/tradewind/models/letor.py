@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from tradewind.checks import flag, or_none, whole
 from tradewind.errors import DataError, DataMissing
-from tradewind.models.files import CHUNK, open_data, read_lines
+from tradewind.models.files import bounded_lines, most_unpacked, open_data, read_lines
 
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _JUDGED = re.compile(rf"{_NUMBER}\s+qid:\d{{1,18}}(?:\s+\d{{1,18}}:{_NUMBER})*")
 _MOST_FEATURES = 1 << 16
+_ROWS = 1000  # to read at once
 _MOST_RELEVANT = 1 << 31
 
 
@@ -76,7 +77,8 @@ def _read_svmlight(path: Path) -> tuple[Any, NDArray[np.float64], NDArray[np.int
 
     parts = []
     with open_data(path) as file:
-        while piece := file.readlines(CHUNK):
+        lines = bounded_lines(path, file)
+        while piece := list(islice(lines, _ROWS)):
             if any(line.split(b"#")[0].strip() for line in piece):
                 block = io.BytesIO(b"".join(piece))
                 read = load_svmlight_file(block, dtype=np.float32, query_id=True, zero_based=True)
@@ -101,6 +103,11 @@ def _dense_features(path: Path, X: Any, n_features: int | None) -> NDArray[np.fl
         few = X[:, n_features:].getnnz(axis=1) == 0
         _check_row(path, few, f"feature numbers must not exceed n_features={n_features}")
         X.resize((rows, n_features))
+    elif rows * n_found * 4 > most_unpacked(path):  # few numbers in a file can mean many columns
+        raise DataError(
+            f"{path}: {rows} rows of {n_found} features take far more memory than the file is "
+            f"large. If that is right, give n_features={n_found}"
+        )
     features: NDArray[np.float32] = X.toarray()
     return features
 

@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 from tradewind.errors import DataError, DataMissing
 from tradewind.models.files import read_arrays
 from tradewind.models.vectors import WordVectors
+from tradewind.paths import check_file, replace_file
+from tradewind.plain import LONGEST
 
 _FORMAT = 1
 _DOCUMENT = "document"  # the name of the JSON among the arrays
 _DIGEST = "digest"
+_MOST_WRITTEN = 10  # how many times the size of a gzipped file its document may take; see LONGEST
 
 
 class Savable:
@@ -48,20 +51,15 @@ class Savable:
         content = json.dumps(document).encode()
         arrays[_DOCUMENT] = np.frombuffer(content, dtype=np.uint8)
         arrays[_DIGEST] = np.frombuffer(_digest(content), dtype=np.uint8)
-        path = Path(path)
-        if path.is_symlink():
-            path = path.resolve()  # replace the target and keep the link
-        if not path.parent.is_dir():
-            raise DataMissing(f"there is no folder {path.parent}")
-        aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+        folder = os.path.dirname(os.path.realpath(path))
+        if not os.path.isdir(folder):
+            raise DataMissing(f"there is no folder {folder}")
         try:
-            with open(aside, "wb") as file:
-                np.savez(file, **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            aside.replace(path)
-        finally:
-            aside.unlink(missing_ok=True)
+            check_file(path)
+        except OSError as error:
+            raise DataError(f"{path} cannot be written: {error.strerror}") from None
+        with replace_file(path) as file:
+            np.savez(file, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -70,23 +68,29 @@ class Savable:
         arrays = read_arrays(Path(path))
         try:
             content = arrays.pop(_DOCUMENT).tobytes()
+            if len(content) > max(LONGEST, _MOST_WRITTEN * os.path.getsize(path)):
+                raise ValueError("its document is larger than the file")
             document = json.loads(content)
             version, kind = document["format"], document["kind"]
         except (KeyError, RecursionError, TypeError, ValueError) as error:
-            raise DataError(f"{path} is not a saved model: {error!r}") from None
+            raise DataError(f"{path} is not a saved model: {error!r:.200}") from None
         if version != _FORMAT:
             raise DataError(
-                f"{path} has format {version}, but only {_FORMAT} can be read: update Tradewind"
+                f"{path} has format {version!r:.60}, but only {_FORMAT} can be read: update "
+                "Tradewind"
             )
         if kind != cls.__name__:
-            raise DataError(f"{path} holds a {kind}: load it with {kind}.load")
+            raise DataError(f"{path} holds a {kind!s:.60}: load it with {kind!s:.60}.load")
         if _DIGEST not in arrays or arrays.pop(_DIGEST).tobytes() != _digest(content):
             raise DataError(f"{path} is damaged: it was changed since it was saved")
         model = cls()
         try:
             state = {name: _decode(value, arrays) for name, value in document["state"].items()}
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-            raise DataError(f"{path} is damaged: {error!r}") from None
+        except (
+            *(AttributeError, KeyError, MemoryError, OverflowError, RecursionError, TypeError),
+            ValueError,
+        ) as error:
+            raise DataError(f"{path} is damaged: {error!r:.200}") from None
         for name in state:
             if name not in vars(model) and not _is_fitted(name):
                 raise DataError(

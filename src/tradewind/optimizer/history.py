@@ -122,6 +122,24 @@ _MARKS = {
 }
 
 
+def _encode(space: Space, configs: list[Config]) -> Array:
+    """Stored configurations as rows. `FormatError` if one of them is outside the space."""
+    try:
+        X = space.encode(configs)
+        snapped = space.snap(X)
+        doubtful = np.flatnonzero(
+            ~np.all((snapped == X) | (np.isnan(X) & np.isnan(snapped)), axis=1)
+        )
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        doubtful = np.arange(len(configs))
+    try:
+        for i in doubtful:
+            space.validate(configs[i])
+    except ConfigError as error:
+        raise FormatError(f"the log holds a trial outside its space: {error}") from error
+    return X
+
+
 class TrialTable:
     """The trials of a study as arrays indexed by trial number. A configuration never changes, so
     each is encoded once."""
@@ -179,11 +197,8 @@ class TrialTable:
     def rows(self, numbers: list[int]) -> Array:
         """The encoded configurations of these trials."""
         if self._not_encoded:
-            configs = list(self._not_encoded.values())
-            try:
-                self._X[list(self._not_encoded)] = self._space.encode(configs)
-            except ConfigError as error:
-                raise FormatError(f"the log holds a trial outside its space: {error}") from error
+            numbers_, configs = list(self._not_encoded), list(self._not_encoded.values())
+            self._X[numbers_] = _encode(self._space, configs)
             self._not_encoded = {}
         rows: Array = self._X[numbers]
         return rows

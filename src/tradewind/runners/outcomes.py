@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tradewind.bounds import ATTRIBUTES, attribute, check_cost
 from tradewind.checks import finite, mean
 from tradewind.errors import OutcomeError
 from tradewind.errors import logger as _logger
-from tradewind.plain import plain, shown, write_json
+from tradewind.plain import shown
 from tradewind.types import Outcome
 
 if TYPE_CHECKING:
     from tradewind.data.folds import Folds
 
 _KEYS = ("value", "cost", "folds", "costs")
-_LARGEST = 32_000  # characters of all attributes as JSON: with them, a message must stay small
 
 
 def read_outcome(answer: Any, *, cost_name: str, reported: Folds | None = None) -> Outcome:
@@ -68,20 +68,14 @@ def read_costs(given: Any) -> dict[str, float]:
 def read_attributes(given: Mapping[Any, Any]) -> dict[str, Any]:
     """Attributes as plain data. What JSON cannot express is left out with a warning."""
     attributes: dict[str, Any] = {}
-    left = _LARGEST
+    left = ATTRIBUTES
     for name, value in given.items():
         try:
-            attribute = plain(value, depth=1)  # they are stored in a mapping
-            size = len(write_json({_name(name): attribute}))
-            if size > left:
-                raise ValueError(
-                    f"all attributes of a trial may take {_LARGEST} characters as JSON, "
-                    f"but this one takes {size}"
-                )
+            plain_value, size = attribute(_name(name), value, left)
         except Exception as error:  # a value is the user's object, and may raise anything
             _logger.warning("the attribute %s was left out: %s", shown(name), error)
             continue
-        attributes[_name(name)] = attribute
+        attributes[_name(name)] = plain_value
         left -= size
     return attributes
 
@@ -111,8 +105,7 @@ def _list_of(given: Any) -> list[Any]:
 
 def _read_cost(name: Any, given: Any) -> float:
     cost = finite(str(name), given)
-    if cost < 0:
-        raise OutcomeError(f"{name} ≥ 0 must hold, but got {shown(given)}")
+    check_cost(str(name), cost)
     return cost
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from tradewind.checks import unpacked
 from tradewind.errors import SpaceError
+from tradewind.plain import listed, shown
 from tradewind.space.scales import key
 from tradewind.types import Value
 
@@ -42,9 +43,9 @@ def plain_value(value: Any, what: str) -> Value:
     if isinstance(value, (int, float)):
         finite = number(value)
         if finite is None:
-            raise SpaceError(f"{what} takes finite numbers, but got {value!r}")
+            raise SpaceError(f"{what} takes finite numbers, but got {shown(value)}")
         return finite
-    raise SpaceError(f"{what} takes strings, numbers, booleans and None, but got {value!r}")
+    raise SpaceError(f"{what} takes strings, numbers, booleans and None, but got {shown(value)}")
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class OneOf:
         return frozenset(map(key, self.values))
 
     def __str__(self) -> str:
-        return f"in {list(self.values)!r}"
+        return f"in [{listed(self.values)}]"
 
 
 @dataclass(frozen=True)
@@ -84,10 +85,10 @@ class AtLeast:
     def __post_init__(self) -> None:
         given = unpacked(self.low)
         if isinstance(given, bool) or not isinstance(given, (int, float)):
-            raise TypeError(f"at_least() takes a number, but got {given!r}")
+            raise TypeError(f"at_least() takes a number, but got {shown(given)}")
         low = number(given)
         if low is None:
-            raise SpaceError(f"at_least() takes a finite number, but got {given!r}")
+            raise SpaceError(f"at_least() takes a finite number, but got {shown(given)}")
         object.__setattr__(self, "low", low)
 
     def holds(self, value: Value) -> bool:
@@ -119,7 +120,7 @@ def read_conditions(given: Mapping[str, Any] | None, *, what: str) -> dict[str, 
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise SpaceError(f"{what} must be a mapping from names to values, but got {given!r}")
+        raise SpaceError(f"{what} must be a mapping from names to values, but got {shown(given)}")
     conditions: dict[str, Condition] = {}
     for name, value in given.items():
         if not isinstance(name, str):

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from tradewind.errors import ConfigError, SpaceError
+from tradewind.paths import open_file
+from tradewind.plain import LONGEST, shown
 from tradewind.space.conditions import AtLeast, Condition, OneOf
 from tradewind.space.formats import check_mapping, read_json
 from tradewind.space.parameters import Categorical, Float, Int, Ordinal
@@ -22,6 +23,7 @@ from tradewind.space.space import Space
 from tradewind.types import Value
 
 _MOST_LISTED = 1000  # the most values that a condition can list
+_MOST_LISTED_IN_ALL = 1_000_000  # about 2 s of reading, and a hundred times more than any real file
 _Kind = Float | Int | Categorical | Ordinal
 _Clause = dict[str, Condition]  # conditions on several parameters that must all hold
 
@@ -31,7 +33,7 @@ def from_configspace(source: str | PathLike[str] | Mapping[str, Any]) -> Space:
     if isinstance(source, str) and source.lstrip().startswith("{"):
         source = read_json(source, "a ConfigSpace file")
     elif isinstance(source, (str, PathLike)):
-        source = read_json(_read_text(Path(source)), "a ConfigSpace file")
+        source = read_json(_read_text(source), "a ConfigSpace file")
     data = check_mapping(source, "a ConfigSpace file")
     kinds: dict[str, _Kind] = {}
     for item in _items(data, "hyperparameters"):
@@ -43,6 +45,7 @@ def from_configspace(source: str | PathLike[str] | Mapping[str, Any]) -> Space:
         except (SpaceError, TypeError) as error:
             raise SpaceError(f"{name!r}: {error}") from None
     when: dict[str, _Clause] = {name: {} for name in kinds}
+    listed = 0  # values, or at least one, in all conditions
     for item in _items({"conditions": [], **data}, "conditions"):
         child = _key(item, "child", str)
         if child not in kinds:
@@ -51,6 +54,11 @@ def from_configspace(source: str | PathLike[str] | Mapping[str, Any]) -> Space:
             when[child] = _join_all([when[child], _read_condition(item, kinds)])
         except SpaceError as error:
             raise SpaceError(f"{child!r}: {error}") from None
+        listed += sum(len(c.values) if isinstance(c, OneOf) else 1 for c in when[child].values())
+        if listed > _MOST_LISTED_IN_ALL:
+            raise SpaceError(
+                f"the conditions of a file can list up to {_MOST_LISTED_IN_ALL} values in all"
+            )
     forbid = [_read_forbidden(item) for item in _items({"forbiddens": [], **data}, "forbiddens")]
     return Space({name: replace(p, when=when[name]) for name, p in kinds.items()}, forbid=forbid)
 
@@ -86,7 +94,9 @@ def _refuse_weights(item: Mapping[str, Any]) -> None:
         if weights is None:
             continue
         if not isinstance(weights, (list, tuple)) or any(w != weights[0] for w in weights):
-            raise SpaceError(f"all choices are equally likely here, but got {name}={weights!r}")
+            raise SpaceError(
+                f"all choices are equally likely here, but got {name}={shown(weights)}"
+            )
 
 
 # ---- conditions ----
@@ -116,7 +126,8 @@ def _read_comparison(kind: str, item: Mapping[str, Any], parent: _Kind) -> Condi
     if kind == "EQ":
         return OneOf((value,))
     if kind == "NEQ":
-        return _one_of(v for v in _values(parent) if not OneOf((value,)).holds(v))
+        equal = OneOf((value,))
+        return _one_of(v for v in _values(parent) if not equal.holds(v))
     if isinstance(parent, Categorical):
         raise SpaceError("its values have no order")
     if kind == "GT" and not isinstance(parent, Ordinal):
@@ -163,7 +174,7 @@ def _join_any(clauses: list[_Clause], kinds: Mapping[str, _Kind]) -> _Clause:
     names = {name for clause in clauses for name in clause}
     if len(names) != 1 or not all(clauses):
         raise SpaceError(
-            f"an OR must be over the values of one parent, but got {sorted(names)}: "
+            f"an OR must be over the values of one parent, but got {shown(sorted(names))}: "
             "here all conditions of a parameter must hold at once"
         )
     (name,) = names
@@ -218,11 +229,18 @@ def _read_forbidden(item: Mapping[str, Any]) -> _Clause:
 # ---- files and their parts ----
 
 
-def _read_text(path: Path) -> str:
+def _read_text(path: str | PathLike[str]) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
+        with open_file(path) as file:
+            return file.read(LONGEST + 1).decode(
+                "utf-8-sig"
+            )  # some editors write a byte order mark
     except UnicodeDecodeError as error:
         raise SpaceError(f"a ConfigSpace file must be UTF-8 text, but got {error}") from None
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:  # not a file, or not even a path
+        raise SpaceError(f"{shown(path)} cannot be read as a ConfigSpace file: {error}") from None
 
 
 def _items(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
@@ -232,13 +250,13 @@ def _items(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 def _list(item: Mapping[str, Any], name: str) -> list[Any]:
     given = _key(item, name)
     if not isinstance(given, (list, tuple)):
-        raise SpaceError(f"{name!r} must be a list, but got {given!r}")
+        raise SpaceError(f"{name!r} must be a list, but got {shown(given)}")
     return list(given)
 
 
 def _key(item: Mapping[str, Any], name: str, kind: type = object) -> Any:
     if name not in item:
-        raise SpaceError(f"the key {name!r} is missing in {dict(item)!r}")
+        raise SpaceError(f"the key {name!r} is missing in {shown(dict(item))}")
     if not isinstance(item[name], kind):
-        raise SpaceError(f"{name!r} must be a {kind.__name__}, but got {item[name]!r}")
+        raise SpaceError(f"{name!r} must be a {kind.__name__}, but got {shown(item[name])}")
     return item[name]

@@ -24,6 +24,9 @@ Edges: TypeAlias = tuple[int, Array]
 
 _ROUNDS = 100  # of rejection sampling before a space counts as forbidden throughout
 _BATCH = 4096  # rows per round, after doubling: about one allowed row in 100,000 is found
+_WORK = (
+    2**26
+)  # coordinates and conditions to look at meanwhile, about 3 s: big spaces get fewer rows
 _GRID_LIMIT = 20_000  # the most cells of a finite space that are enumerated
 
 
@@ -52,7 +55,7 @@ class Encoding(Mapping[str, Parameter]):
         self._even[[j for j, _ in self._log_ints]] = False
         self._any_even = bool(self._even.any())
         self._cells = np.where(self._even, self.columns.cells, 1)
-        self._when = _group(when, self.names)
+        self._when = _group(when, {name: j for j, name in enumerate(self.names)})
         self._forbidden = forbidden
 
     def __getitem__(self, name: str) -> Parameter:
@@ -125,10 +128,14 @@ class Encoding(Mapping[str, Parameter]):
         if not self._forbidden:
             return X
         bad = np.flatnonzero(~self.allowed(X))
+        most = _WORK // (len(self) + sum(map(len, self._forbidden)) + len(self._when))
         for i in range(_ROUNDS):
             if not len(bad):
                 return X
-            size = max(len(bad), min(2**i, _BATCH))
+            size = max(len(bad), min(2**i, _BATCH, 1 + most // 64))
+            most -= size + 256  # a look at few rows takes as long as at some hundreds
+            if most < 0:
+                break
             drawn = self.snap(rng.random((size, len(self))))
             drawn = drawn[self.allowed(drawn)][: len(bad)]
             X[bad[: len(drawn)]] = drawn
@@ -182,13 +189,13 @@ def _hold(X: Array, conditions: Sequence[Edges]) -> Mask:
 
 
 def _group(
-    when: Mapping[str, Sequence[Edges]], names: Sequence[str]
+    when: Mapping[str, Sequence[Edges]], places: Mapping[str, int]
 ) -> list[tuple[Sequence[Edges], list[int]]]:
     """Conditions, parents first, each with the columns of all parameters that have them."""
     groups: dict[object, tuple[Sequence[Edges], list[int]]] = {}
     for name, conditions in when.items():
         same = frozenset((j, edges.tobytes()) for j, edges in conditions)
-        groups.setdefault(same, (conditions, []))[1].append(names.index(name))
+        groups.setdefault(same, (conditions, []))[1].append(places[name])
     return list(groups.values())
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tradewind.checks import suggest
 from tradewind.errors import SpaceError
-from tradewind.plain import parse_json
+from tradewind.plain import parse_json, shown
 from tradewind.space.conditions import AtLeast, Condition, OneOf, number
 from tradewind.space.parameters import (
     Bool,
@@ -119,7 +119,7 @@ def from_dict(given: Mapping[str, Any]) -> Space:
     parameters = check_mapping(data["parameters"], "'parameters'")
     forbid = data.get("forbid", [])
     if not isinstance(forbid, list):
-        raise SpaceError(f"'forbid' must be a list, but got {forbid!r}")
+        raise SpaceError(f"'forbid' must be a list, but got {shown(forbid)}")
     return Space(
         {name: _read_at(name, _read_parameter, form) for name, form in parameters.items()},
         forbid=[_read_conditions(clause, "'forbid'") for clause in forbid],
@@ -129,7 +129,7 @@ def from_dict(given: Mapping[str, Any]) -> Space:
 def from_json(text: str) -> Space:
     """A space from the text of `to_json`, or from short forms written as JSON."""
     if not isinstance(text, str):
-        raise TypeError(f"from_json() takes text, but got {text!r}")
+        raise TypeError(f"from_json() takes text, but got {shown(text)}")
     return from_dict(read_json(text, "a space"))
 
 
@@ -153,7 +153,7 @@ def _read_short(form: Any) -> Parameter:
         if not is_range(form):
             raise SpaceError(
                 "a tuple is a range, (low, high) or (low, high, 'log') with two numbers, but got "
-                f"{form!r}; choices are a list"
+                f"{shown(form)}; choices are a list"
             )
         low, high, *log = form
         whole = isinstance(number(low), int) and isinstance(number(high), int)
@@ -162,7 +162,7 @@ def _read_short(form: Any) -> Parameter:
         return Categorical(form)
     raise SpaceError(
         "a parameter is written as a tuple (a range), a list (choices), bool, "
-        f"a mapping with a 'type', or a parameter such as Float(0, 1), but got {form!r}"
+        f"a mapping with a 'type', or a parameter such as Float(0, 1), but got {shown(form)}"
     )
 
 
@@ -181,14 +181,14 @@ def _read_parameter(form: Any) -> Parameter:
     data = check_mapping(form, "a parameter")
     kind = data.get("type")
     if not isinstance(kind, str) or kind not in _TYPES:
-        raise SpaceError(f"'type' must be one of {', '.join(_TYPES)}, but got {form!r}")
+        raise SpaceError(f"'type' must be one of {', '.join(_TYPES)}, but got {shown(form)}")
     make, required, optional = _TYPES[kind]
     _check_keys(data, f"type {kind!r}", ("type", *required), optional)
     given = {key: value for key, value in data.items() if key != "type"}
     if "when" in given:
         given["when"] = _read_conditions(given["when"], "'when'")
     if "choices" in given and not isinstance(given["choices"], (list, tuple)):
-        raise SpaceError(f"'choices' must be a list, but got {given['choices']!r}")
+        raise SpaceError(f"'choices' must be a list, but got {shown(given['choices'])}")
     try:
         return make(**given)
     except TypeError as error:  # `log` or `drives_cost` is not a bool; all else raises SpaceError
@@ -214,7 +214,7 @@ def _read_condition(form: Any) -> Any:
     if form.keys() == {"at_least"} and number(form["at_least"]) is not None:
         return AtLeast(form["at_least"])
     raise SpaceError(
-        f"a condition is {{'in': [values]}} or {{'at_least': number}}, but got {form!r}"
+        f"a condition is {{'in': [values]}} or {{'at_least': number}}, but got {shown(form)}"
     )
 
 
@@ -229,7 +229,7 @@ def _read_at(name: str, read: Callable[[Any], Parameter], form: Any) -> Paramete
 def check_mapping(given: Any, what: str) -> Mapping[str, Any]:
     """`given`, if it is a mapping with text as keys."""
     if not isinstance(given, Mapping):
-        raise SpaceError(f"{what} must be a mapping, but got {given!r}")
+        raise SpaceError(f"{what} must be a mapping, but got {shown(given)}")
     for name in given:
         if not isinstance(name, str):
             raise SpaceError(f"{what} must be keyed by text, but got {name!r}")
@@ -242,7 +242,7 @@ def _check_keys(
     """Refuse unknown keys, so that a typo does not go unnoticed, and require the others."""
     for key in required:
         if key not in given:
-            raise SpaceError(f"{what} needs the key {key!r}, but got {dict(given)!r}")
+            raise SpaceError(f"{what} needs the key {key!r}, but got {shown(dict(given))}")
     for key in given:
         if key not in required and key not in optional:
             allowed = ", ".join(map(repr, (*required, *optional)))

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 from tradewind.checks import unpacked
 from tradewind.errors import ConfigError, SpaceError
+from tradewind.plain import listed, shown
 from tradewind.space.conditions import (
     Condition,
     number,
@@ -30,6 +31,7 @@ _MOST_CELLS = 2**50
 _MOST_ON_LOG_SCALE = 2**40
 
 _OFF_GRID = 1e-9  # how far a value may be off the grid of a step by rounding, in steps
+_NARROWEST = 1e-9  # of a range on a log scale: values have 12 digits
 _FINEST = 1e-10  # the finest step relative to the bounds: values have 12 digits
 
 DEFAULT_SIZES = (0.2, 0.4, 0.6, 0.8, 1.0)  # W20 §3.4.1
@@ -75,10 +77,10 @@ class Float(FloatScale):
                 f"Float(log=True): `low > 0` must hold, but got low={a!r}; "
                 "use log=False or a larger low"
             )
-        if log and not math.log(a) < math.log(b):
+        if log and not a * (1.0 + _NARROWEST) < b:
             raise SpaceError(
-                f"Float(log=True): the bounds must differ on the log scale, but got "
-                f"low={a!r}, high={b!r}; use log=False"
+                f"Float(log=True): the bounds must differ by more than {_NARROWEST:g} of low, but "
+                f"got low={a!r}, high={b!r}; use log=False"
             )
         size = None if step is None else float(_check_step("Float", a, b, log, step))
         conditions = read_conditions(when, what="when=")
@@ -177,16 +179,16 @@ class _Choices(ChoiceScale):
             listed = ", ".join(map(repr, (choices, *others)))
             raise SpaceError(f"{kind} takes one list of values: write {kind}([{listed}])")
         if isinstance(choices, (str, bytes, Mapping)) or not isinstance(choices, Iterable):
-            raise SpaceError(f"{kind} takes a list of values, but got {choices!r}")
+            raise SpaceError(f"{kind} takes a list of values, but got {shown(choices)}")
         if isinstance(choices, AnySet):
-            raise SpaceError(f"{kind} takes values in a fixed order: a list, not {choices!r}")
+            raise SpaceError(f"{kind} takes values in a fixed order: a list, not {shown(choices)}")
         values = tuple(plain_value(v, kind) for v in choices)
         if not values:
             raise SpaceError(f"{kind} needs at least one value, but got an empty list")
         seen = set()
         for v in values:
             if key(v) in seen:
-                raise SpaceError(f"{kind} needs distinct values, but {v!r} is listed twice")
+                raise SpaceError(f"{kind} needs distinct values, but {shown(v)} is listed twice")
             seen.add(key(v))
         _freeze(self, choices=values, when=read_conditions(when, what="when="))
 
@@ -204,7 +206,9 @@ class _Choices(ChoiceScale):
         try:
             return self.choices[self._cell_of[key(unpacked(value))]]
         except (KeyError, TypeError):  # not listed, or not even hashable
-            raise ConfigError(f"must be one of {list(self.choices)!r}, but got {value!r}") from None
+            raise ConfigError(
+                f"must be one of [{listed(self.choices)}], but got {shown(value)}"
+            ) from None
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -260,7 +264,9 @@ class TrainSize(_Choices):
                 raise SpaceError(f"TrainSize takes fractions in (0, 1], but got {v!r}")
             sizes.append(float(v))
         if sizes != sorted(sizes):
-            raise SpaceError(f"TrainSize takes fractions in ascending order, but got {sizes!r}")
+            raise SpaceError(
+                f"TrainSize takes fractions in ascending order, but got {shown(sizes)}"
+            )
         _freeze(self, choices=tuple(sizes))
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tradewind.errors import ConfigError, SpaceError
+from tradewind.plain import listed
 from tradewind.space.conditions import AtLeast, Condition, OneOf
 from tradewind.space.parameters import Finite, Float, Int, Parameter
 from tradewind.types import Array, Value
@@ -90,7 +91,7 @@ def _runs(parameter: Finite, condition: Condition) -> list[tuple[int, int]]:
         return [(first, parameter.cells - 1)]
     cells = [i for i, v in enumerate(parameter.choices) if condition.holds(v)]
     if not cells:
-        raise SpaceError(f"{condition} can never hold: it takes {list(parameter.choices)!r}")
+        raise SpaceError(f"{condition} can never hold: it takes [{listed(parameter.choices)}]")
     return _join(cells)
 
 

@@ -20,6 +20,8 @@ from tradewind.types import Array, Value
 
 _DIGITS = 12  # decoded floats are rounded, so that a replayed proposal is identical to the bit
 _EXACT_DIGITS = 14  # of a float's 16: those that survive the way to the unit interval and back
+_FEW = 3  # decimal digits: a range with fewer after rounding is not rounded
+_ULPS = 1e-12
 _TABLE = 2**14  # the most centres of a log scale that are stored
 
 
@@ -46,7 +48,8 @@ class FloatScale:
             return (self.cell(value) + 0.5) / self.cells
         a, b = self._ends
         u = ((math.log(value) if self.log else value) - a) / (b - a)
-        return u if 0.0 <= u <= 1.0 else float(u > 0.5)  # rounding can leave [0, 1] by an ulp
+        # Rounding can leave [0, 1] by an ulp. What is further out is no value of this scale.
+        return u if 0.0 <= u <= 1.0 or not -_ULPS < u < 1.0 + _ULPS else float(u > 0.5)
 
     def from_unit(self, u: float) -> float:
         """The value at u, rounded to 12 digits; the two bounds are not rounded.
@@ -90,19 +93,26 @@ class FloatScale:
         return (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
 
     @cached_property
-    def _digits(self) -> int:
-        """Significant digits on a log scale, decimal places on a linear one."""
+    def _digits(self) -> int | None:
+        """Significant digits on a log scale, decimal places on a linear one. None if values are not
+        rounded: 1e15 + u * 10 would lose all that lies between the bounds, and rounding has nothing
+        to add there, because floats that far from 0 are further apart than its last digit."""
         a, b = self._ends
         exact = _EXACT_DIGITS - math.ceil(math.log10(max(abs(a), abs(b))))
         # On a linear scale the step matters relative to the range: -1e3 + u * 2e3 has lost the
-        # last digits of a value near 0, and 1e15 + u * 10 needs more than 12.
-        return min(_DIGITS if self.log else _DIGITS - math.ceil(math.log10(b - a)), exact)
+        # last digits of a value near 0.
+        if self.log:
+            return min(_DIGITS, exact)
+        decades = math.log10(b - a)
+        return None if decades + exact < _FEW else min(_DIGITS - math.ceil(decades), exact)
 
     @cached_property
     def _rounded_bounds(self) -> tuple[float, float]:
         return self._round(self.low), self._round(self.high)
 
     def _round(self, x: float) -> float:
+        if self._digits is None:
+            return x
         return float(f"{x:.{self._digits}g}") if self.log else round(x, self._digits)
 
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from tradewind.checks import suggest
 from tradewind.errors import ConfigError, SpaceError
+from tradewind.plain import listed, shown
 from tradewind.space.conditions import Condition, written
 from tradewind.space.encoding import Edges, Encoding
 from tradewind.space.parameters import Parameter
 from tradewind.space.regions import Region
-from tradewind.space.structure import check_parameters, join_names, parents_first, read_forbid
+from tradewind.space.structure import check_parameters, parents_first, read_forbid
 from tradewind.types import Config, Value
 
 _Regions: TypeAlias = list[tuple[str, Region]]  # the parameters of a clause, and where it holds
@@ -64,7 +65,7 @@ class Space(Encoding):
         try:
             self.sample(1, rng=np.random.default_rng(0))
         except SpaceError as error:
-            raise SpaceError(f"{error} by {list(self.forbid)!r}") from None
+            raise SpaceError(f"{error} by {shown(list(self.forbid))}") from None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Space):
@@ -99,8 +100,8 @@ class Space(Encoding):
             values[name] = self._check_value(name, config[name])
         for clause in self._clauses:
             if all(name in values and region.holds(values[name]) for name, region in clause):
-                shown = ", ".join(f"{name!r} {region.condition}" for name, region in clause)
-                raise ConfigError(f"forbidden combination ({shown}): got {dict(config)!r}")
+                rule = ", ".join(f"{name!r} {region.condition}" for name, region in clause)
+                raise ConfigError(f"forbidden combination ({rule}): got {shown(dict(config))}")
         return {name: values[name] for name in self.names if name in values}
 
     def complete(self, partial: Mapping[str, Any], *, rng: np.random.Generator) -> Config:
@@ -116,7 +117,7 @@ class Space(Encoding):
                 reason = str(error)
             if len(drawn) == len(given):  # nothing was drawn, so another attempt cannot differ
                 break
-        raise ConfigError(f"no configuration of this space fits {dict(partial)!r}: {reason}")
+        raise ConfigError(f"no configuration of this space fits {shown(dict(partial))}: {reason}")
 
     def _required(self, given: Config) -> dict[str, list[Region]]:
         """Where parents must lie for the given parameters to be active."""
@@ -128,7 +129,7 @@ class Space(Encoding):
                 required.setdefault(parent, []).append(region)
                 if parent in given and not region.holds(given[parent]):
                     raise ConfigError(
-                        f"no configuration of this space fits {given!r}: {name!r} "
+                        f"no configuration of this space fits {shown(given)}: {name!r} "
                         f"needs {parent!r} {region.condition}, but got {given[parent]!r}"
                     )
         return required
@@ -148,13 +149,13 @@ class Space(Encoding):
     def _check_names(self, config: Mapping[str, Any]) -> None:
         if not isinstance(config, Mapping):
             raise ConfigError(
-                f"a configuration is a mapping from names to values, but got {config!r}"
+                f"a configuration is a mapping from names to values, but got {shown(config)}"
             )
         for name in config:
             if name not in self._parameters:
                 raise ConfigError(
                     f"unknown parameter {name!r}{suggest(name, self)}: this space has "
-                    f"{join_names(self)}"
+                    f"{listed(self)}"
                 )
 
     def _check_value(self, name: str, value: Any) -> Value:
@@ -221,7 +222,7 @@ def _regions(
         if name not in parameters:
             raise SpaceError(
                 f"{place} names {name!r}, which is not a parameter of this space"
-                f"{suggest(name, parameters)}; it has {join_names(parameters)}"
+                f"{suggest(name, parameters)}; it has {listed(parameters)}"
             )
         try:
             regions.append((name, Region(parameters[name], condition)))

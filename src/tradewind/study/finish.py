@@ -106,7 +106,10 @@ def _check_first(state: StudyState, *, again: bool) -> None:
     if again or not state.looks:
         return
     trained, tested = state.looks[-1]
-    when = "" if trained.at is None else time.strftime(" on %Y-%m-%d", time.gmtime(trained.at))
+    try:
+        when = "" if trained.at is None else time.strftime(" on %Y-%m-%d", time.gmtime(trained.at))
+    except (OverflowError, OSError, ValueError):  # beyond the calendar
+        when = ""
     got = "and its result was never recorded: the test failed, or its process ended"
     if tested is not None:
         got = f"and gave {tested.value:.4g}"

@@ -12,9 +12,9 @@ from tradewind.errors import ConfigError
 from tradewind.optimizer import insight
 from tradewind.optimizer.history import History
 from tradewind.optimizer.surrogates.ensemble import EnsemblePredictor
+from tradewind.plain import listed
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.space.structure import join_names
 from tradewind.study.predictions import Interval, believe, quantile_levels
 from tradewind.types import Array, Value
 
@@ -77,7 +77,7 @@ def partial_dependence(
     """The effect of one parameter, at its values or at `points` of them."""
     if name not in space:
         near = checks.suggest(name, space)
-        raise ConfigError(f"unknown parameter {name!r}{near}: this space has {join_names(space)}")
+        raise ConfigError(f"unknown parameter {name!r}{near}: this space has {listed(space)}")
     j = space.names.index(name)
     coordinates = _coordinates(space, j, checks.whole("points", points, 2))
     belief = believe(space, history, settings=insight.SETTINGS, what="partial_dependence")

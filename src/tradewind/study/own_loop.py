@@ -125,8 +125,6 @@ class OwnLoop(StudyResults):
             raced=checks.flag("raced", raced),
             share=fraction("share", share),
         )
-        if outcome.share < 1.0 and not outcome.raced:
-            raise ValueError(f"share is for raced results only, but got share={share!r}")
         return self._session.add(params, outcome, train_size=self._train_size(train_size))
 
     def add_trials(self, trials: Iterable[Trial]) -> list[Trial]:

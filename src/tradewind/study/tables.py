@@ -71,6 +71,7 @@ _DTYPES = (
     | dict.fromkeys(("wall", "cpu", "memory", "concurrency"), float)
 )
 _TIMES = ("started", "ended")
+_FORMULA = tuple("=+-@\t\r\n'\uff1d\uff0b\uff0d\uff20")  # the last four are = + - @ in full width
 
 
 def columns(trials: Sequence[Trial], space: Space, history: History, goal: Goal) -> Table:
@@ -153,7 +154,12 @@ def _csv(table: Table) -> str:
 
 
 def _cell(entry: Any) -> Any:
-    """An entry as text: nothing for NaN, and JSON for lists and mappings."""
+    """An entry as text: nothing for NaN, and JSON for lists and mappings.
+
+    Text that a spreadsheet would take for a formula gets an apostrophe, and so does text that
+    begins with one: without its first apostrophe it is what it was."""
     if isinstance(entry, (list, dict)):
         return write_json(entry)
+    if isinstance(entry, str) and entry.startswith(_FORMULA):
+        return f"'{entry}"
     return None if entry != entry else entry

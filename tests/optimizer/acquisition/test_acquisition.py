@@ -234,13 +234,15 @@ def test_cooling_refuses_ends_that_are_not_positive(
 def test_cooling_refuses_a_horizon_that_is_not_a_number_of_trials(
     schedule: type[Linear | Exponential], horizon: object
 ) -> None:
-    with pytest.raises(ValueError, match="horizon must be a whole number ≥ 1, but got"):
+    with pytest.raises(
+        ValueError, match="horizon must be a whole number from 1 to 1000000000, but got"
+    ):
         schedule(horizon=horizon)
 
 
 @pytest.mark.parametrize("bad", [(0.0, -1.0), (math.nan, 1.0), (math.inf, 1.0), (0.0, math.inf)])
 def test_log_normal_refuses_what_is_not_a_distribution(bad: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="finite mean and a finite std"):
+    with pytest.raises(ValueError, match="must be a number from"):
         LogNormal(*bad)
 
 

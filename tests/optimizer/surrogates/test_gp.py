@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -491,8 +492,21 @@ def test_a_warm_start_from_fewer_data_reaches_a_similar_posterior() -> None:
     np.testing.assert_allclose(warm.mean, cold.mean, atol=0.05 * y.std())
 
 
-@pytest.mark.parametrize("start", [None, {}])
-def test_without_a_handover_it_starts_anew(start: dict[str, object] | None) -> None:
+@pytest.mark.parametrize(
+    "start",
+    [
+        None,
+        {},
+        {"theta": "abc"},
+        {"theta": [None] * 20},
+        {"theta": 7},
+        {"theta": [10**400] * 20},
+        3,
+        [],
+    ],
+    ids=lambda start: str(start)[:30],
+)
+def test_without_a_handover_it_starts_anew(start: Any) -> None:
     X, y, columns = mixed_data(20)
     a, b = fit(X, y, columns), fit(X, y, columns, start=start)
     np.testing.assert_array_equal(a.predict(X).mean, b.predict(X).mean)

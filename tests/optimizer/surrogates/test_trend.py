@@ -168,7 +168,7 @@ def test_quality_has_no_trend() -> None:
 
 @pytest.mark.parametrize("std", [0.0, -1.0, np.inf, np.nan])
 def test_how_uncertain_powers_are_is_checked(std: float) -> None:
-    with pytest.raises(ValueError, match="power_std must be None or > 0"):
+    with pytest.raises(ValueError, match="power_std, unless it is None, must be a number from"):
         GaussianProcess(power_std=std)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from tradewind.checks import positive, whole
+from tradewind.checks import between, positive, whole
+
+_WIDEST = 50.0  # of log t: ten stds away, t is still a finite number
 
 
 class Schedule(Protocol):
@@ -58,8 +59,8 @@ class LogNormal:
     std: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.mean) and math.isfinite(self.std) and self.std >= 0):
-            raise ValueError(f"LogNormal needs a finite mean and a finite std ≥ 0, but got {self}")
+        between("mean", self.mean, -_WIDEST, _WIDEST)
+        between("std", self.std, 0.0, _WIDEST)
 
     def at(self, number: int, *, rng: np.random.Generator) -> float:
         return float(np.exp(self.mean + self.std * rng.standard_normal()))
@@ -68,4 +69,4 @@ class LogNormal:
 def _check_cooling(start: float, end: float, horizon: int) -> None:
     positive("start", start)
     positive("end", end)
-    whole("horizon", horizon, 1)
+    whole("horizon", horizon, 1, 10**9)

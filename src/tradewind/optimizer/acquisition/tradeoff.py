@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
+from tradewind.checks import freeze_wholes
 from tradewind.goals import Acquisition, Beat
 from tradewind.optimizer.acquisition.ei import EI, log_density, log_h
 from tradewind.types import Array, Normal, Partials
@@ -33,6 +34,9 @@ class Improvement:
 
     nodes: int = 8
     log_cost = True
+
+    def __post_init__(self) -> None:
+        freeze_wholes(self, nodes=(1, 100))  # NumPy has tested its nodes up to 100
 
     def accepts(self, acquisition: Acquisition) -> bool:
         return True

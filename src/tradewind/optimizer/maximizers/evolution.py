@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tradewind.checks import freeze_wholes
 from tradewind.optimizer.maximizers.maximizer import Score
 from tradewind.space import Int, Space
 from tradewind.types import Array, Mask
@@ -40,15 +41,13 @@ class MIES:
     patience: int | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.parents <= self.offspring:
+        freeze_wholes(self, parents=(1, 10_000), offspring=(1, 10_000), generations=(0, 1_000_000))
+        if self.patience is not None:
+            freeze_wholes(self, patience=(1, 1_000_000))
+        if self.parents > self.offspring:
             raise ValueError(
-                "`1 <= parents <= offspring` must hold, "
+                "`parents <= offspring` must hold, "
                 f"but got parents={self.parents}, offspring={self.offspring}"
-            )
-        if self.generations < 0 or (self.patience is not None and self.patience < 1):
-            raise ValueError(
-                "`generations >= 0` and `patience >= 1` must hold, "
-                f"but got generations={self.generations}, patience={self.patience}"
             )
 
     def maximize(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tradewind.checks import freeze_wholes
 from tradewind.optimizer.maximizers.maximizer import Score, SmoothScore
 from tradewind.space import Bool, Categorical, Int, Parameter, Space
 from tradewind.types import Array, Mask
@@ -31,6 +32,16 @@ class LocalSearch:
     climbers: int = 5
     steps: int = 10
     rounds: int = 2
+
+    def __post_init__(self) -> None:
+        freeze_wholes(
+            self,
+            candidates=(1, 1_000_000),
+            mutations=(0, 10_000),
+            climbers=(1, 10_000),
+            steps=(1, 10_000),
+            rounds=(0, 1_000),
+        )
 
     def maximize(
         self, score: Score, space: Space, *, start: Array, rng: np.random.Generator

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tradewind.checks import has_methods
+from tradewind.checks import between, freeze_wholes, has_methods
 from tradewind.goals import Acquisition, Aim, Extend, Goal, Quality, Seen, Tradeoff, TradeoffRule
 from tradewind.optimizer.acquisition.ei import EI
 from tradewind.optimizer.acquisition.tradeoff import Improvement
@@ -19,7 +19,7 @@ from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.maximizers.maximizer import Maximizer
 from tradewind.optimizer.repeats import Noise, noise_of, with_repeats
 from tradewind.optimizer.strategies.costs import fit_price
-from tradewind.optimizer.strategies.design import Design, fresh_point
+from tradewind.optimizer.strategies.design import MOST_POINTS, Design, fresh_point
 from tradewind.optimizer.strategies.doubt import Doubt, QualityModel, repeat_of
 from tradewind.optimizer.strategies.observed import observed_best
 from tradewind.optimizer.strategies.strategy import Strategy
@@ -84,10 +84,8 @@ class Bayes(Strategy):
         if not isinstance(self.output, Output):
             names = ", ".join(map(str, Output))
             raise TypeError(f"output must be one of {names}, but got {self.output!r}")
-        if isinstance(self.max_points, bool) or not self.max_points >= 4:
-            raise ValueError(f"`max_points ≥ 4` must hold, but got {self.max_points!r}")
-        if not 0 <= self.cost_power < np.inf:
-            raise ValueError(f"`cost_power ≥ 0` must hold, but got {self.cost_power!r}")
+        freeze_wholes(self, max_points=(4, 1_000_000), reference_points=(0, MOST_POINTS))
+        between("cost_power", self.cost_power, 0.0, 100.0)
         if not self.rule.accepts(self.acquisition):
             raise ValueError(
                 f"{self.rule} cannot work with {self.acquisition}: use EI(), or Improvement() as "

@@ -13,10 +13,13 @@ from enum import Enum
 
 import numpy as np
 
+from tradewind.checks import freeze_wholes
 from tradewind.optimizer.history import History
 from tradewind.seeds import design_rng
 from tradewind.space import Space
 from tradewind.types import Array
+
+MOST_POINTS = 100_000  # of an initial design, which is drawn anew for each of its trials
 
 
 class Sampling(Enum):
@@ -36,10 +39,7 @@ class Design:
     centre: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.size, np.integer):
-            object.__setattr__(self, "size", int(self.size))
-        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
-            raise ValueError(f"a design needs a size ≥ 1, but got {self.size!r}")
+        freeze_wholes(self, size=(1, MOST_POINTS))
         try:
             object.__setattr__(self, "sampling", Sampling(self.sampling))  # accepts its value, too
         except ValueError:

@@ -26,6 +26,8 @@ from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.space import Space
 from tradewind.types import Array, Indices, Mask, Origin, Prediction, Proposal
 
+_MOST_STAGES = 100
+_MOST_TRIALS = 10**9  # of a stage
 _ATTEMPTS = 2  # how often a configuration is carried over if its trials are abandoned
 
 
@@ -61,7 +63,7 @@ class Staged(Strategy):
             raise TypeError(f"inner must be a strategy without stages, but got {self.inner!r}")
         object.__setattr__(self, "fractions", _fractions(self.fractions))
         object.__setattr__(self, "trials", _trials(self.trials, len(self.fractions)))
-        object.__setattr__(self, "carried", whole("carried", self.carried, 1))
+        object.__setattr__(self, "carried", whole("carried", self.carried, 1, _MOST_TRIALS))
         if len(self.fractions) > 1 and self.carried > min(self._limits):
             raise ValueError(
                 "`carried ≤ trials` must hold in every stage, but got "
@@ -268,6 +270,8 @@ def _started(stage: History, limit: int) -> int:
 def _fractions(given: Any) -> tuple[float, ...]:
     numbers = tuple(map(real, given)) if isinstance(given, Iterable) else ()
     growing = all(a < b for a, b in pairwise((0.0, *numbers)))
+    if len(numbers) > _MOST_STAGES:  # every proposal looks at all of them
+        raise ValueError(f"there may be up to {_MOST_STAGES} fractions, but got {len(numbers)}")
     if not numbers or not growing or numbers[-1] > 1:
         raise ValueError(f"fractions must be numbers that grow within (0, 1], but got {given!r}")
     return numbers
@@ -275,8 +279,8 @@ def _fractions(given: Any) -> tuple[float, ...]:
 
 def _trials(given: Any, stages: int) -> int | tuple[int, ...]:
     if not isinstance(given, Iterable):
-        return whole("trials", given, 1)
-    each = tuple(whole("each of trials", number, 1) for number in given)
+        return whole("trials", given, 1, _MOST_TRIALS)
+    each = tuple(whole("each of trials", number, 1, _MOST_TRIALS) for number in given)
     if len(each) != stages:
         raise ValueError(
             f"trials must be a whole number, or one for each of {stages} stages, but got {given!r}"

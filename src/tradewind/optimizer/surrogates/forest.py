@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tradewind.checks import fraction, freeze_wholes
 from tradewind.optimizer.surrogates.surrogate import Predictor
 from tradewind.optimizer.transforms import Standardize
 from tradewind.types import Array, Columns, Normal
@@ -41,13 +42,8 @@ class RandomForest:
     features: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.trees < 1 or self.leaf < 1:
-            raise ValueError(
-                "a forest needs at least one tree and one point in each leaf, "
-                f"but got trees={self.trees}, leaf={self.leaf}"
-            )
-        if not 0.0 < self.features <= 1.0:
-            raise ValueError(f"`0 < features <= 1` must hold, but got features={self.features}")
+        freeze_wholes(self, trees=(1, 10_000), leaf=(1, 1_000_000))
+        fraction("features", self.features)
 
     def fit(
         self,

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
+from tradewind.checks import between, freeze_wholes
 from tradewind.optimizer.surrogates.hiccups import without_hiccups
 from tradewind.optimizer.surrogates.kernels import Embedding, matern52, squared_distances
 from tradewind.optimizer.surrogates.neutral import NoSizeEffect, NoTrend
@@ -24,6 +25,18 @@ from tradewind.optimizer.surrogates.sizes import SizeCurve, SizeEffect
 from tradewind.optimizer.surrogates.trend import Trend
 from tradewind.optimizer.transforms import Standardize
 from tradewind.types import Array, Columns, Normal
+
+
+def _theta(start: Mapping[str, Any] | None) -> list[float] | None:
+    """The hyper-parameters of an earlier fit. They come from a file, which may hold anything."""
+    theta = start.get("theta") if isinstance(start, Mapping) else None
+    if isinstance(theta, list) and all(type(x) is float and abs(x) < 1e3 for x in theta):
+        return theta
+    return None
+
+
+_NARROWEST = 1e-3  # of a std: a narrower one is as good as certain
+_WIDEST = 100.0  # of what describes a logarithm: beyond, its exponential under- or overflows
 
 
 @dataclass(frozen=True)
@@ -70,12 +83,19 @@ class GaussianProcess:
     fit_points: int = 300  # hyper-parameters are fitted to at most this many points, spread evenly
 
     def __post_init__(self) -> None:
-        if self.size_power is not None and not 0.0 <= self.size_power < np.inf:
-            raise ValueError(f"size_power must be None or ≥ 0, but got {self.size_power!r}")
-        if self.power_std is not None and not 0.0 < self.power_std < np.inf:
-            raise ValueError(f"power_std must be None or > 0, but got {self.power_std!r}")
-        if self.matter is not None and not self.matter >= 1:
-            raise ValueError(f"matter must be None or ≥ 1, but got {self.matter!r}")
+        if self.size_power is not None:
+            between("size_power, unless it is None,", self.size_power, 0.0, _WIDEST)
+        if self.power_std is not None:
+            between("power_std, unless it is None,", self.power_std, _NARROWEST, _WIDEST)
+        freeze_wholes(self, max_steps=(0, 10_000), fit_points=(1, 100_000))
+        if self.matter is not None:
+            freeze_wholes(self, matter=(1, 1_000_000))
+        for name in ("length_mean", "noise_mean", "shared_mean", "own_mean", "size_length"):
+            between(name, getattr(self, name), -_WIDEST, _WIDEST)
+        for name in ("length_std", "noise_std", "amplitude_std", "size_std", "size_length_std"):
+            between(name, getattr(self, name), _NARROWEST, _WIDEST)
+        between("length_draw", self.length_draw, 0.0, _WIDEST)
+        between("size_slope", self.size_slope, -_WIDEST, _WIDEST)
 
     @property
     def explains_load(self) -> bool:
@@ -103,7 +123,7 @@ class GaussianProcess:
         spread = 0.0 if start is None else self.spread_of_draws(d)
         if spread:
             problem = replace(problem, shift=spread * rng.standard_normal(d))
-        problem, peak = problem.solve((start or {}).get("theta"))
+        problem, peak = problem.solve(_theta(start))
         return replace(problem.at(peak.theta), log_density=peak.log_density)
 
     def spread_of_draws(self, d: int) -> float:
