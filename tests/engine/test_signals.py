@@ -392,6 +392,24 @@ def test_an_exception_that_an_objective_swallows_is_raised_again(stop: Any) -> N
     assert states(study) == [left]
 
 
+def test_an_objective_may_clean_up_when_it_is_interrupted(stop: Any) -> None:
+    act, error, left = stop
+    study, cleaned = create(), []
+
+    def objective(trial: Any) -> float:
+        try:
+            act()
+        finally:
+            time.sleep(1.5)
+            cleaned.append(trial.number)
+        return 1.0
+
+    with pytest.raises(error):
+        study.optimize(objective, n_trials=9)
+    assert cleaned == [0]
+    assert states(study) == [left]
+
+
 class Dying:
     """An object that swallows whatever is raised while it dies."""
 
