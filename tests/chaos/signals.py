@@ -1,8 +1,8 @@
 """Signals at random moments: every search ends as it was asked to.
 
 `storm` starts processes that search again and again, and that send themselves signals meanwhile:
-Ctrl-C once, Ctrl-C until the search ends, or SIGTERM. It counts what did not end as asked, and
-examines what was written.
+Ctrl-C once, Ctrl-C until the search ends, or SIGTERM; and Ctrl-C in a loop of `ask` and `tell`. It
+counts what did not end as asked, and examines what was written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import warnings
 from collections import Counter
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -38,6 +38,7 @@ AS_ASKED = {
     "once": {"returned", "interrupted"},
     "insistent": {"interrupted"},
     "terminate": {"terminated", "killed"},
+    "own loop": {"interrupted"},  # of `ask` and `tell`, where the exception arrives anywhere
 }
 
 
@@ -171,6 +172,8 @@ def search(study: tw.Study, journal: Journal, rng: random.Random, asked: str) ->
                 sender.start()
             if outcome is None:
                 outcome = "begun"
+                if asked == "own loop":
+                    ask_and_tell(study, journal)
                 study.optimize(
                     work,
                     n_trials,
@@ -196,8 +199,15 @@ def search(study: tw.Study, journal: Journal, rng: random.Random, asked: str) ->
             outcome = "terminated" if error.code == 128 + signal.SIGTERM else f"exit {error.code}"
 
 
-def untidy(study: tw.Study) -> list[str]:
-    """What a search has left behind."""
+def ask_and_tell(study: tw.Study, journal: Journal) -> NoReturn:
+    while True:
+        trial = study.ask(lease=LEASE)
+        journal(study, study.tell(trial, value(trial.params), cost=1.0 + trial.params["k"]))
+
+
+def untidy(study: tw.Study, asked: str, leased: set[int]) -> list[str]:
+    """What a search has left behind. A loop of the user's own may leave a trial with a lease, which
+    is added to `leased`."""
     session, found = study._session, []
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         found.append("the handler of SIGINT")
@@ -211,9 +221,11 @@ def untidy(study: tw.Study) -> list[str]:
     reader.join(timeout=30)
     if not states:
         return [*found, "a lock"]
-    mine = [n for n, by in states[0].holder.items() if by == session.id]
-    if mine or session.held:
-        found.append(f"trials {mine} {session.held}")
+    mine = {n for n, by in states[0].holder.items() if by == session.id}
+    if asked == "own loop":
+        leased |= mine
+    if mine - leased or session.held:
+        found.append(f"trials {mine - leased} {session.held}")
     return found
 
 
@@ -224,14 +236,14 @@ def main() -> None:
     rng = random.Random(task["seed"])
     study = tw.load_study(task["storage"], task["name"])
     journal = Journal(Path(task["folder"]) / f"{task['seed']}.journal")
-    left = task["signals"]
+    left, leased = task["signals"], set[int]()
     while left > 0:
         asked = rng.choice(list(AS_ASKED))
         print(json.dumps({"asked": asked}), flush=True)
         outcome, sent = search(study, journal, rng, asked)
         left -= sent
-        report = {"asked": asked, "outcome": outcome, "sent": sent, "untidy": untidy(study)}
-        print(json.dumps(report), flush=True)
+        report = {"asked": asked, "outcome": outcome, "sent": sent}
+        print(json.dumps({**report, "untidy": untidy(study, asked, leased)}), flush=True)
 
 
 if __name__ == "__main__":
