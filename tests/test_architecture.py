@@ -15,7 +15,7 @@ import tradewind
 PACKAGE = Path(tradewind.__file__).parent
 
 # Each room, and the rooms that it may import. Everything else is a fault.
-BASE = ("types", "errors", "checks", "plain", "seeds", "interrupts")
+BASE = ("types", "errors", "checks", "plain", "seeds", "interrupts", "output")
 ROOMS = {
     "types": ("errors",),
     "errors": (),
@@ -23,6 +23,7 @@ ROOMS = {
     "plain": (),
     "seeds": (),
     "interrupts": (),
+    "output": (),
     "space": BASE,
     "data": BASE,
     "models": (*BASE, "space", "data"),

@@ -8,8 +8,8 @@ import sys
 from types import FrameType
 from typing import Any
 
-from tradewind.errors import quietly
 from tradewind.interrupts import Scope, Terminated, in_main_thread, interrupt
+from tradewind.output import quietly
 
 
 class Signals:

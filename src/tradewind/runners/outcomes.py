@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.checks import finite, mean
 from tradewind.errors import OutcomeError
-from tradewind.errors import logger as _logger
+from tradewind.output import logger as _logger
 from tradewind.plain import plain, shown, write_json
 from tradewind.types import Outcome
 
