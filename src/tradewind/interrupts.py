@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 _GRACE = 2.0  # seconds for the last requests to a store, once somebody was told to end
 _AGAIN = 1.0  # seconds after which code that swallowed the exception is interrupted again
-_CLEANUP = 10.0  # seconds for code that handles the exception
+_CLEANUP = 10.0  # seconds for cleaning up
 _CHAIN = 100  # exceptions that are looked at, because chains may be endless
 _SOON = 1e-3  # seconds for a timer that is due now: zero would switch it off
 _SLICE = 0.5  # seconds of one wait: a signal that another thread received does not end it
@@ -54,23 +54,30 @@ class OutOfTime(BaseException):
 class Scope:
     """A part of the program that can be told to end, with all that runs inside it.
 
-    `told` is what it must raise; None while it may go on. While it `is_ending`, it cleans up, and
-    nobody is told anything. `was_interrupted` says whether an exception was raised inside it."""
+    `told` is what it must raise; None while it may go on. After `end`, it cleans up, and nobody is
+    told anything. `was_interrupted` says whether an exception was raised inside it."""
 
     def __init__(self) -> None:
         self.told: type[BaseException] | None = None
-        self.told_at = math.inf
+        self.give_up_at = math.inf  # waiting for a store
         self.is_ending = self.was_interrupted = False
 
     def tell(self, error: type[BaseException]) -> None:
         """Take the note, and wake whatever waits. Signal handlers call this."""
-        self.told, self.told_at = error, min(self.told_at, time.monotonic())
+        self.told, self.give_up_at = error, min(self.give_up_at, time.monotonic() + _GRACE)
         _waker.wake()
 
     def enter(self) -> None:
         """Begin, in the main thread."""
         _waker.prepare()
         _scopes.append(self)
+
+    def end(self) -> None:
+        """Begin to clean up."""
+        self.is_ending = True
+        for scope in _scopes if self in _scopes else ():
+            if scope.told is not None:
+                scope.give_up_at = time.monotonic() + _CLEANUP
 
     def leave(self) -> None:
         """End, with everything that runs inside."""
@@ -90,8 +97,10 @@ def in_main_thread() -> bool:
 
 def told() -> type[BaseException] | None:
     """What the calling code must raise; None while it may go on."""
-    scope = _told_scope()
-    return None if scope is None else scope.told
+    if not _scopes or not in_main_thread():
+        return None
+    begin = max((i + 1 for i, scope in enumerate(_scopes) if scope.is_ending), default=0)
+    return next((scope.told for scope in _scopes[begin:] if scope.told is not None), None)
 
 
 def check() -> None:
@@ -102,9 +111,10 @@ def check() -> None:
 
 
 def give_up_at() -> float:
-    """When to give up waiting for a store; infinite while the calling code may go on."""
-    scope = _told_scope()
-    return math.inf if scope is None else scope.told_at + _GRACE
+    """When to give up waiting for a store; infinite if nobody was told to end."""
+    if not _scopes or not in_main_thread():
+        return math.inf
+    return min(scope.give_up_at for scope in _scopes)
 
 
 def pause(seconds: float) -> None:
@@ -127,13 +137,6 @@ def wait(sources: Sequence[Connection | int], seconds: float | None) -> bool:
         return bool(ends) and _waker.drain()
     time.sleep(left)
     return told() is not None
-
-
-def _told_scope() -> Scope | None:
-    if not _scopes or not in_main_thread():
-        return None
-    begin = max((i + 1 for i, scope in enumerate(_scopes) if scope.is_ending), default=0)
-    return next((scope for scope in _scopes[begin:] if scope.told is not None), None)
 
 
 def _raise(error: BaseException) -> NoReturn:

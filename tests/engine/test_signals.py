@@ -23,6 +23,7 @@ import pytest
 
 import tradewind as tw
 from tests.engine.loops import good
+from tests.postgres import Server
 from tests.studies import (
     Opened,
     ScriptedWorkers,
@@ -541,6 +542,32 @@ def test_a_locked_file_is_not_waited_for_any_longer(stop: Any, tmp_path: Path) -
         with pytest.raises(error):
             study.optimize(score, n_trials=9)
     assert states(study) == []
+
+
+@pytest.mark.slow
+def test_a_frozen_server_is_not_waited_for_any_longer(
+    stop: Any, postgres_server: Server, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradewind.log.postgres_database.SILENCE", 1e6)
+    act, error, _ = stop
+    study = create(storage=postgres_url)
+    too_late = threading.Timer(60.0, postgres_server.thaw)
+
+    def objective(trial: Any) -> float:
+        postgres_server.freeze()
+        too_late.start()
+        threading.Timer(0.3, act).start()
+        return 1.0
+
+    try:
+        with pytest.raises(error):
+            study.optimize(objective, n_trials=9)
+        assert too_late.is_alive()
+    finally:
+        too_late.cancel()
+        postgres_server.thaw()
+    study.restore()
+    assert states(study) == ["finished"]
 
 
 @pytest.mark.slow
