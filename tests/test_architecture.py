@@ -15,7 +15,10 @@ import tradewind
 PACKAGE = Path(tradewind.__file__).parent
 
 # Each room, and the rooms that it may import. Everything else is a fault.
-BASE = ("types", "errors", "bounds", "checks", "plain", "paths", "seeds", "interrupts")
+BASE = (
+    *("types", "errors", "bounds", "checks", "plain", "paths", "seeds", "interrupts"),
+    "output",
+)
 ROOMS = {
     "types": ("errors", "bounds"),
     "errors": (),
@@ -25,6 +28,7 @@ ROOMS = {
     "paths": (),
     "seeds": (),
     "interrupts": (),
+    "output": (),
     "space": BASE,
     "data": BASE,
     "models": (*BASE, "space", "data"),

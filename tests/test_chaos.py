@@ -24,6 +24,7 @@ from tests.studies import environment
 slow = pytest.mark.slow
 TARGETS = {  # what is needed for a release
     "kills": 2_000,
+    "signals": 10_000,
     "cuts": 500,
     "flips": 2_100,
     "restarts": 50,
@@ -32,6 +33,7 @@ TARGETS = {  # what is needed for a release
 }
 SMALL = {
     "kills": 12,
+    "signals": 40,
     "freezes": 2,
     "cuts": 5,
     "restarts": 2,

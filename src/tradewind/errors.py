@@ -25,13 +25,11 @@ of the wrong kind).
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import types
 import warnings
-from contextlib import suppress
-from typing import Any, NoReturn
+from typing import NoReturn
 
 
 class TradewindError(Exception):
@@ -141,19 +139,3 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while caller is not None and caller.f_code.co_filename.startswith(_PACKAGE):
         level, caller = level + 1, caller.f_back
     warnings.warn(message, category, stacklevel=level)
-
-
-def quietly() -> suppress:
-    """Ignore what the user's streams raise: they may be closed, or objects of any kind."""
-    return suppress(Exception, SystemExit, GeneratorExit)
-
-
-class _Logger(logging.LoggerAdapter[logging.Logger]):
-    """Writes log lines. That must not end a search: an objective may have closed the stream."""
-
-    def log(self, level: int, msg: object, *args: object, **options: Any) -> None:
-        with quietly():
-            super().log(level, msg, *args, **{"stacklevel": 2, **options})
-
-
-logger = _Logger(logging.getLogger("tradewind"), {})

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -29,6 +30,8 @@ T = TypeVar("T")
 
 _GRACE = 2.0  # seconds for the last requests to a store, once somebody was told to end
 _AGAIN = 1.0  # seconds after which code that swallowed the exception is interrupted again
+_CLEANUP = 10.0  # seconds for cleaning up
+_CHAIN = 100  # exceptions that are looked at, because chains may be endless
 _SOON = 1e-3  # seconds for a timer that is due now: zero would switch it off
 _SLICE = 0.5  # seconds of one wait: a signal that another thread received does not end it
 
@@ -51,23 +54,30 @@ class OutOfTime(BaseException):
 class Scope:
     """A part of the program that can be told to end, with all that runs inside it.
 
-    `told` is what it must raise; None while it may go on. While it `is_ending`, it cleans up, and
-    nobody is told anything. `was_interrupted` says whether an exception was raised inside it."""
+    `told` is what it must raise; None while it may go on. After `end`, it cleans up, and nobody is
+    told anything. `was_interrupted` says whether an exception was raised inside it."""
 
     def __init__(self) -> None:
         self.told: type[BaseException] | None = None
-        self.told_at = math.inf
+        self.give_up_at = math.inf  # waiting for a store
         self.is_ending = self.was_interrupted = False
 
     def tell(self, error: type[BaseException]) -> None:
         """Take the note, and wake whatever waits. Signal handlers call this."""
-        self.told, self.told_at = error, min(self.told_at, time.monotonic())
+        self.told, self.give_up_at = error, min(self.give_up_at, time.monotonic() + _GRACE)
         _waker.wake()
 
     def enter(self) -> None:
         """Begin, in the main thread."""
         _waker.prepare()
         _scopes.append(self)
+
+    def end(self) -> None:
+        """Begin to clean up."""
+        self.is_ending = True
+        for scope in _scopes if self in _scopes else ():
+            if scope.told is not None:
+                scope.give_up_at = time.monotonic() + _CLEANUP
 
     def leave(self) -> None:
         """End, with everything that runs inside."""
@@ -87,30 +97,31 @@ def in_main_thread() -> bool:
 
 def told() -> type[BaseException] | None:
     """What the calling code must raise; None while it may go on."""
-    scope = _told_scope()
-    return None if scope is None else scope.told
+    if not _scopes or not in_main_thread():
+        return None
+    begin = max((i + 1 for i, scope in enumerate(_scopes) if scope.is_ending), default=0)
+    return next((scope.told for scope in _scopes[begin:] if scope.told is not None), None)
 
 
 def check() -> None:
     """Raise what the calling code was told, if anything."""
     error = told()
     if error is not None:
-        _raise(error)
+        _raise(error())
 
 
 def give_up_at() -> float:
-    """When to give up waiting for a store; infinite while the calling code may go on."""
-    scope = _told_scope()
-    return math.inf if scope is None else scope.told_at + _GRACE
+    """When to give up waiting for a store; infinite if nobody was told to end."""
+    if not _scopes or not in_main_thread():
+        return math.inf
+    return min(scope.give_up_at for scope in _scopes)
 
 
 def pause(seconds: float) -> None:
     """Sleep, but wake up if somebody is told to end."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0.0:
-        if not _scopes or not in_main_thread():
-            time.sleep(left)
-        elif wait((), left):
+        if wait((), left):
             return
 
 
@@ -120,21 +131,15 @@ def wait(sources: Sequence[Connection | int], seconds: float | None) -> bool:
     from multiprocessing.connection import wait as wait_for
 
     left = _SLICE if seconds is None else min(seconds, _SLICE)
-    if not _scopes or not in_main_thread():
-        wait_for(sources, left)
-        return False
-    wait_for([*sources, *_waker.ends[:1]], left)
-    return _waker.drain()
+    ends = _waker.ends[:1] if _scopes and in_main_thread() else ()
+    if sources or ends:
+        wait_for([*sources, *ends], left)
+        return bool(ends) and _waker.drain()
+    time.sleep(left)
+    return told() is not None
 
 
-def _told_scope() -> Scope | None:
-    if not _scopes or not in_main_thread():
-        return None
-    begin = max((i + 1 for i, scope in enumerate(_scopes) if scope.is_ending), default=0)
-    return next((scope for scope in _scopes[begin:] if scope.told is not None), None)
-
-
-def _raise(error: type[BaseException]) -> NoReturn:
+def _raise(error: BaseException) -> NoReturn:
     for scope in _scopes:
         scope.was_interrupted = True
     raise error
@@ -181,14 +186,16 @@ class Interruptible(Scope, Generic[T]):
     around it, is told to end, and when `seconds` have passed.
 
     An exception may be swallowed: somebody catches it, or it arrives in a `__del__`, where Python
-    ignores it. So it is raised again every second until the function ends. Without SIGALRM
-    (Windows), it is raised once, and nothing happens when the time is up. In other threads the
-    function runs to its end."""
+    ignores it. So it is raised again every second until the function ends. While the function
+    handles it (`except`, `finally`), it has ten seconds to clean up. Without SIGALRM (Windows), it
+    is raised once, and nothing happens when the time is up. In other threads the function runs to
+    its end."""
 
     def __init__(self, function: Callable[..., T], seconds: float | None = None) -> None:
         super().__init__()
         self._function, self._seconds = function, seconds
-        self._is_overdue = False  # it was interrupted once, and still runs
+        self._raised: BaseException | None = None  # the last interruption,
+        self._clean_until = 0.0  # and how long the function may handle it
         self._before: tuple[Any, float, float, float] | None = None  # the timer of the caller
 
     def __call__(self, *args: Any) -> T:
@@ -210,9 +217,10 @@ class Interruptible(Scope, Generic[T]):
 
     def interrupt(self, error: type[BaseException]) -> NoReturn:
         """Raise this exception, and again in a second. Signal handlers call this."""
-        self._is_overdue = True
+        self._raised = raised = error()
+        self._clean_until = self._clean_until or time.monotonic() + _CLEANUP
         self._set_timer(_AGAIN)
-        _raise(error)
+        _raise(raised)
 
     def _set_timer(self, seconds: float) -> None:
         if hasattr(signal, "SIGALRM"):
@@ -233,9 +241,21 @@ class Interruptible(Scope, Generic[T]):
                 signal.setitimer(signal.ITIMER_REAL, left, every)
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
-        if not self._is_overdue and self.told is None:
+        if self._raised is None and self.told is None:
             self.tell(OutOfTime)
-        interrupt(frame)
+        if time.monotonic() > self._clean_until or not _is_handled(self._raised):
+            interrupt(frame)
+
+
+_context_of = vars(BaseException)["__context__"].__get__  # never the user's own code
+
+
+def _is_handled(error: BaseException | None) -> bool:
+    """Whether this exception, or one that it has led to, is being handled just now."""
+    seen, handled = 0, sys.exc_info()[1]
+    while handled is not None and handled is not error and seen < _CHAIN:
+        seen, handled = seen + 1, _context_of(handled)
+    return handled is not None and handled is error
 
 
 def interrupt(frame: FrameType | None) -> None:

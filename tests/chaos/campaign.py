@@ -34,6 +34,7 @@ from tests.chaos.findings import Findings
 from tests.chaos.kills import freeze, kill
 from tests.chaos.rollbacks import roll_back
 from tests.chaos.servers import promote, restart
+from tests.chaos.signals import storm
 from tests.chaos.site import site
 
 _PATIENCE = 900.0  # seconds until a round counts as hanging
@@ -51,6 +52,7 @@ class Kind:
 
 KINDS = {
     "kills": Kind(kill, 40, {"SQLite": 25, "PostgreSQL": 25}),
+    "signals": Kind(storm, 250, {"SQLite": 30, "PostgreSQL": 10}),
     "freezes": Kind(freeze, 10, {"SQLite": 5, "PostgreSQL": 5}),
     "cuts": Kind(cut, 50, {"PostgreSQL": 10}),
     "restarts": Kind(restart, 10, {"PostgreSQL": 5}),

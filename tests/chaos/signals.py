@@ -1,8 +1,7 @@
 """Signals at random moments: every search ends as it was asked to.
 
-`storm` starts processes that search again and again, and that send themselves signals meanwhile:
-Ctrl-C once, Ctrl-C until the search ends, or SIGTERM. It counts what did not end as asked, and
-examines what was written.
+A process searches again and again, and sends itself signals meanwhile: Ctrl-C once, Ctrl-C until
+the search ends, or SIGTERM; and Ctrl-C in a loop of `ask` and `tell`.
 """
 
 from __future__ import annotations
@@ -16,112 +15,86 @@ import sys
 import threading
 import time
 import warnings
-from collections import Counter
-from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 import tradewind as tw
-from tests.chaos.work import LEASE, SPACE, Findings, Journal, examine, settle, value
+from tests.chaos.findings import Findings, examine
+from tests.chaos.site import Site
+from tests.chaos.work import LEASE, NAME, Witness, spooling, study_at, value
+from tests.studies import environment
 from tradewind import interrupts
 from tradewind.types import State
 
-ROOT = Path(__file__).parents[2]
-PER_STUDY = 300  # signals
 STUCK = 120.0  # seconds after which a process that reports nothing is stuck
 
 # What may become of a search, by what it was asked. A signal that arrives just before or after the
 # search has its usual effect: Ctrl-C raises a KeyboardInterrupt, SIGTERM kills the process.
 AS_ASKED = {
-    "once": {"returned", "interrupted"},
-    "insistent": {"interrupted"},
-    "terminate": {"terminated", "killed"},
+    "Ctrl-C once": {"returned", "interrupted"},
+    "Ctrl-C again and again": {"interrupted"},
+    "SIGTERM": {"terminated", "killed"},
+    "Ctrl-C between ask and tell": {"interrupted"},  # where the exception arrives anywhere
 }
+ONCE, AGAIN, TERMINATE, OWN_LOOP = AS_ASKED
 
 
-def storm(
-    storage: str, folder: Path, *, signals: int, seed: int
-) -> tuple[dict[str, int], Findings]:
-    """Send so many signals to searches. Returns how many searches were asked what, how many did not
-    end as asked ("unheard"), how many left something behind ("untidy"), and the findings."""
-    counts: Counter[str] = Counter()
-    found: list[Findings] = []
-    rng = random.Random(seed)
-    while counts["signals"] < signals:
-        name = f"storm {len(found)}"
-        study = tw.create_study(SPACE, strategy="random", seed=7, storage=storage, name=name)
-        inside = folder / f"storm-{seed}-{len(found)}"
-        inside.mkdir()
-        before = counts["signals"]
-        while counts["signals"] < min(signals, before + PER_STUDY):
-            left = min(signals, before + PER_STUDY) - counts["signals"]
-            task = {"storage": storage, "name": name, "folder": str(inside), "signals": left}
-            counts += _run({**task, "seed": rng.randrange(2**32)})
-        settle(study)
-        found.append(examine(study, Journal.entries(inside)))
-    return {"unheard": 0, "untidy": 0, **counts}, _sum(found)
+def storm(site: Site, *, size: int, seed: int) -> Findings:
+    """Send at least `size` signals to searches, and see that each ends as it was asked to and
+    leaves nothing behind: no lock, no handler, no trial of its own."""
+    rng, found = random.Random(seed), Findings()
+    study = study_at(site.storage)
+    while found.faults.total() < size:
+        left = size - found.faults.total()
+        found += _run(site, {"signals": left, "seed": rng.randrange(2**32)})
+    return found + examine(study, site.folder)
 
 
-def _run(task: dict[str, Any]) -> Counter[str]:
+def _run(site: Site, task: dict[str, int]) -> Findings:
     """Let a process search until it has sent its signals, or is killed by one of them."""
-    command = [sys.executable, "-m", "tests.chaos.signals", json.dumps(task)]
-    said = Path(task["folder"]) / "stderr"
-    with said.open("w") as stderr:
+    command = [sys.executable, "-m", "tests.chaos.signals", site.storage, str(site.folder)]
+    found, last = Findings(), {"outcome": "not begun"}
+    with (site.folder / f"{task['seed']}.stderr").open("w") as stderr:
         process = subprocess.Popen(
-            command,
-            cwd=ROOT,
+            [*command, json.dumps(task)],
+            env=environment() | spooling(site.folder),
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
             start_new_session=True,
         )
     assert process.stdout is not None
-    watchdog = threading.Timer(STUCK, process.kill)
-    counts: Counter[str] = Counter()
-    last = None
+    watchdog = threading.Timer(0.0, lambda: None)
     try:
-        watchdog.start()
         for line in process.stdout:
             watchdog.cancel()
             watchdog = threading.Timer(STUCK, process.kill)
             watchdog.start()
             last = json.loads(line)
-            if "outcome" in last:
-                counts += _judge(last)
+            _judge(found, last)
     finally:
         watchdog.cancel()
         process.kill()
         code = process.wait()
         process.stdout.close()
-    if last is not None and "outcome" not in last:  # it died in the middle of a search
-        outcome = "killed" if code == -signal.SIGTERM else f"exit code {code}"
-        counts += _judge({**last, "outcome": outcome, "sent": 1, "untidy": []})
+    if "outcome" not in last:  # it died in the middle of a search
+        outcome = "killed" if code == -signal.SIGTERM else f"ended with exit code {code}"
+        _judge(found, {**last, "outcome": outcome, "sent": 1, "untidy": []})
     elif code != 0:
-        raise AssertionError(f"a process ended with exit code {code}: {said.read_text()[-3000:]}")
-    return counts
+        found.notes.append(f"a process that is signalled ended with exit code {code}")
+    return found
 
 
-def _judge(round_: dict[str, Any]) -> Counter[str]:
-    asked, outcome = round_["asked"], round_["outcome"]
-    unheard = outcome not in AS_ASKED[asked]
-    if unheard or round_["untidy"]:
-        print(round_, file=sys.stderr)
-    counts = {"signals": round_["sent"], asked: 1, f"{asked}: {outcome}": 1}
-    return Counter({**counts, "unheard": unheard, "untidy": bool(round_["untidy"])})
-
-
-def _sum(found: list[Findings]) -> Findings:
-    numbers = {
-        f.name: sum(getattr(each, f.name) for each in found)
-        for f in fields(Findings)
-        if f.type == "int"
-    }
-    faithful = all(each.faithful for each in found)
-    wrong = [each.replay for each in found if not each.faithful]
-    replay = "; ".join(wrong) or f"{numbers['trials']} proposals: all identical"
-    return replace(found[0], **numbers, faithful=faithful, replay=replay)
+def _judge(found: Findings, said: dict[str, Any]) -> None:
+    """Count the signals of a search that has ended, and note what is wrong."""
+    if "outcome" in said:
+        found.faults[said["asked"]] += said["sent"]
+        if said["outcome"] not in AS_ASKED[said["asked"]]:
+            found.notes.append(f"a search did not end as asked: {said}")
+        if said["untidy"]:
+            found.notes.append(f"a search has left something behind: {said}")
 
 
 # ---- the process that is signalled ----
@@ -137,8 +110,8 @@ class Sender(threading.Thread):
 
     def run(self) -> None:
         time.sleep(self._after)
-        number = signal.SIGTERM if self._asked == "terminate" else signal.SIGINT
-        while self.sent == 0 or (self._asked == "insistent" and not self.over.wait(0.002)):
+        number = signal.SIGTERM if self._asked == TERMINATE else signal.SIGINT
+        while self.sent == 0 or (self._asked == AGAIN and not self.over.wait(0.002)):
             self.sent += 1
             os.kill(os.getpid(), number)
 
@@ -158,12 +131,12 @@ def work(trial: Any) -> dict[str, float]:
     return {"value": value(trial.params), "cost": 1.0 + trial.params["k"]}
 
 
-def search(study: tw.Study, journal: Journal, rng: random.Random, asked: str) -> tuple[str, int]:
+def search(study: tw.Study, witness: Witness, rng: random.Random, asked: str) -> tuple[str, int]:
     """Search once, and be signalled meanwhile. Returns what became of it, and how many signals were
     sent."""
     workers = 2 if rng.random() < 0.02 else None
     sender = Sender(asked, rng.uniform(0.0, 0.03 if workers is None else 2.0))
-    n_trials = 10**6 if asked == "once" else rng.choice([1, 3] + [10**6] * 6)
+    n_trials = 10**6 if asked == ONCE else rng.choice([1, 3] + [10**6] * 6)
     outcome = None
     while True:
         try:
@@ -171,19 +144,21 @@ def search(study: tw.Study, journal: Journal, rng: random.Random, asked: str) ->
                 sender.start()
             if outcome is None:
                 outcome = "begun"
+                if asked == OWN_LOOP:
+                    ask_and_tell(study, witness)
                 study.optimize(
                     work,
                     n_trials,
                     n_workers=workers,
                     lease=LEASE,
-                    callbacks=[journal],
+                    callbacks=[witness],
                     show_progress=False,
                 )
                 outcome = "returned"
-            if asked != "once" and not sender.sent:
+            if asked != ONCE and not sender.sent:
                 time.sleep(0.01)  # the search has ended before
                 continue
-            if asked == "insistent" and outcome == "returned":
+            if asked == AGAIN and outcome == "returned":
                 time.sleep(0.01)
                 continue
             sender.over.set()
@@ -196,8 +171,15 @@ def search(study: tw.Study, journal: Journal, rng: random.Random, asked: str) ->
             outcome = "terminated" if error.code == 128 + signal.SIGTERM else f"exit {error.code}"
 
 
-def untidy(study: tw.Study) -> list[str]:
-    """What a search has left behind."""
+def ask_and_tell(study: tw.Study, witness: Witness) -> NoReturn:
+    while True:
+        trial = study.ask(lease=LEASE)
+        witness(study, study.tell(trial, value(trial.params), cost=1.0 + trial.params["k"]))
+
+
+def untidy(study: tw.Study, asked: str, leased: set[int]) -> list[str]:
+    """What a search has left behind. A loop of the user's own may leave a trial with a lease, which
+    is added to `leased`."""
     session, found = study._session, []
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         found.append("the handler of SIGINT")
@@ -211,27 +193,29 @@ def untidy(study: tw.Study) -> list[str]:
     reader.join(timeout=30)
     if not states:
         return [*found, "a lock"]
-    mine = [n for n, by in states[0].holder.items() if by == session.id]
-    if mine or session.held:
-        found.append(f"trials {mine} {session.held}")
+    mine = {n for n, by in states[0].holder.items() if by == session.id}
+    if asked == OWN_LOOP:
+        leased |= mine
+    if mine - leased or session.held:
+        found.append(f"trials {mine - leased} {session.held}")
     return found
 
 
 def main() -> None:
-    task = json.loads(sys.argv[1])
+    storage, folder, task = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell may ignore it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may let it be ignored
     rng = random.Random(task["seed"])
-    study = tw.load_study(task["storage"], task["name"])
-    journal = Journal(Path(task["folder"]) / f"{task['seed']}.journal")
-    left = task["signals"]
+    study = tw.load_study(storage, NAME)
+    witness = Witness(folder / f"{task['seed']}.witness")
+    left, leased = task["signals"], set[int]()
     while left > 0:
         asked = rng.choice(list(AS_ASKED))
         print(json.dumps({"asked": asked}), flush=True)
-        outcome, sent = search(study, journal, rng, asked)
+        outcome, sent = search(study, witness, rng, asked)
         left -= sent
-        report = {"asked": asked, "outcome": outcome, "sent": sent, "untidy": untidy(study)}
-        print(json.dumps(report), flush=True)
+        report = {"asked": asked, "outcome": outcome, "sent": sent}
+        print(json.dumps({**report, "untidy": untidy(study, asked, leased)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import pytest
 
 import tradewind as tw
 from tests.engine.loops import good
+from tests.postgres import Server
 from tests.studies import (
     Opened,
     ScriptedWorkers,
@@ -392,6 +393,24 @@ def test_an_exception_that_an_objective_swallows_is_raised_again(stop: Any) -> N
     assert states(study) == [left]
 
 
+def test_an_objective_may_clean_up_when_it_is_interrupted(stop: Any) -> None:
+    act, error, left = stop
+    study, cleaned = create(), []
+
+    def objective(trial: Any) -> float:
+        try:
+            act()
+        finally:
+            time.sleep(1.5)
+            cleaned.append(trial.number)
+        return 1.0
+
+    with pytest.raises(error):
+        study.optimize(objective, n_trials=9)
+    assert cleaned == [0]
+    assert states(study) == [left]
+
+
 class Dying:
     """An object that swallows whatever is raised while it dies."""
 
@@ -523,6 +542,32 @@ def test_a_locked_file_is_not_waited_for_any_longer(stop: Any, tmp_path: Path) -
         with pytest.raises(error):
             study.optimize(score, n_trials=9)
     assert states(study) == []
+
+
+@pytest.mark.slow
+def test_a_frozen_server_is_not_waited_for_any_longer(
+    stop: Any, postgres_server: Server, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradewind.log.postgres_database.SILENCE", 1e6)
+    act, error, _ = stop
+    study = create(storage=postgres_url)
+    too_late = threading.Timer(60.0, postgres_server.thaw)
+
+    def objective(trial: Any) -> float:
+        postgres_server.freeze()
+        too_late.start()
+        threading.Timer(0.3, act).start()
+        return 1.0
+
+    try:
+        with pytest.raises(error):
+            study.optimize(objective, n_trials=9)
+        assert too_late.is_alive()
+    finally:
+        too_late.cancel()
+        postgres_server.thaw()
+    study.restore()
+    assert states(study) == ["finished"]
 
 
 @pytest.mark.slow

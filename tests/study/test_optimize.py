@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable
 from typing import Any
@@ -260,7 +261,7 @@ def test_a_useless_answer_makes_a_failed_trial_and_the_search_goes_on(answer: An
     assert "cannot be used" in (study.trials[0].error or "")
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, asyncio.CancelledError])
 def test_an_interrupt_is_recorded_and_raised_and_the_study_can_go_on(
     error: type[BaseException],
 ) -> None:

@@ -11,9 +11,9 @@ from tradewind.engine.limits import Prices
 from tradewind.engine.restore import Result
 from tradewind.engine.session import Session
 from tradewind.errors import BrokenObjective, TrialFailed
-from tradewind.errors import logger as _logger
 from tradewind.interrupts import Terminated
 from tradewind.log.events import Failed, Finished
+from tradewind.output import logger as _logger
 from tradewind.runners.messages import shorten
 from tradewind.runners.runner import Done, Failure, Lost, Stopped, cause
 from tradewind.types import Outcome, State, Trial

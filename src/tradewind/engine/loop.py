@@ -22,10 +22,10 @@ from tradewind.engine.signals import Signals
 from tradewind.engine.spool import record_spooled, rescue
 from tradewind.engine.stopping import record_stop, why_stop
 from tradewind.errors import StorageError, TrialError, WorkerError
-from tradewind.errors import logger as _logger
 from tradewind.interrupts import Terminated
 from tradewind.log.stalls import FINAL
 from tradewind.optimizer.stopping import StoppingRule
+from tradewind.output import logger as _logger
 from tradewind.runners.runner import Done, Failure, Workers
 from tradewind.types import Outcome, State, Trial
 

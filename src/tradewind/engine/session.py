@@ -21,7 +21,6 @@ from tradewind.engine.journal import Journal
 from tradewind.engine.plan import Plan
 from tradewind.engine.rivals import best_at_size
 from tradewind.errors import TrialError
-from tradewind.errors import logger as _logger
 from tradewind.goals import Goal
 from tradewind.log.events import (
     Abandoned,
@@ -40,6 +39,7 @@ from tradewind.log.perprocess import PerProcess
 from tradewind.log.state import OPEN, StudyState
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.output import logger as _logger
 from tradewind.runners.messages import shorten
 from tradewind.seeds import queue_rng
 from tradewind.types import Origin, Outcome, State, Trial, Usage

@@ -8,8 +8,8 @@ import sys
 from types import FrameType
 from typing import Any
 
-from tradewind.errors import quietly
 from tradewind.interrupts import Scope, Terminated, in_main_thread, interrupt
+from tradewind.output import quietly
 
 
 class Signals:
@@ -17,8 +17,8 @@ class Signals:
 
     After the first Ctrl-C, `interrupts` is 1: nothing more is started. The second one tells the
     search to end by a KeyboardInterrupt, and SIGTERM tells it to end by `Terminated`. Handlers only
-    take notes, so the loop must look. What is heard while the search `is_ending` is raised when it
-    has ended.
+    take notes, so the loop must look. What is heard after `end` is raised when the search has
+    ended.
 
     The user's own handlers are left alone, and so are ignored signals (`nohup`). A search inside a
     trial of another one hears what the other is told to end by."""
@@ -39,7 +39,7 @@ class Signals:
 
     def end(self) -> None:
         """The search cleans up. It must not be told to end once more."""
-        self._scope.is_ending = True
+        self._scope.end()
 
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         for number, usual in reversed(self._before.items()):  # SIGINT last: then it raises again

@@ -8,7 +8,6 @@ it is written completely or not at all. A file is deleted after its results are 
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import stat
@@ -23,9 +22,8 @@ from tradewind.log.codec import encode
 from tradewind.log.events import Created, Event, Failed, Finished, Proposed
 from tradewind.log.files import parse_lines, write_lines
 from tradewind.log.stalls import FINAL
+from tradewind.output import logger as _logger
 from tradewind.types import Origin
-
-_logger = logging.getLogger("tradewind")
 
 _LARGEST = 2**26  # bytes of a file
 

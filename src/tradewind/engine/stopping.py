@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
-from tradewind.errors import logger as _logger
 from tradewind.log.events import Stopped
 from tradewind.optimizer.stopping import StoppingRule
+from tradewind.output import logger as _logger
 from tradewind.plain import shown
 
 

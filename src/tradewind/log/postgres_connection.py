@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 import psycopg
 
+from tradewind.interrupts import give_up_at
+
 T = TypeVar("T")
 
 SILENCE = 10.0  # seconds
@@ -36,7 +38,8 @@ class Impatient(psycopg.Connection[tuple[Any, ...]]):
 
 
 def _heard(request: Generator[Any, Any, T], silence: float) -> Generator[Any, Any, T]:
-    """The same request, but with an error after `silence` seconds without an answer.
+    """The same request, but with an error after `silence` seconds without an answer, or when the
+    search was told to end.
 
     Psycopg runs a request as a generator: it yields what it waits for, and is sent what has become
     ready. That is nothing, every tenth of a second, as long as the server is silent."""
@@ -47,7 +50,7 @@ def _heard(request: Generator[Any, Any, T], silence: float) -> Generator[Any, An
             ready = yield awaited
             if ready:
                 until = time.monotonic() + silence
-            elif time.monotonic() > until:
+            elif time.monotonic() > min(until, give_up_at()):
                 raise NoAnswer(f"the server has not answered for {silence:g} seconds")
             awaited = request.send(ready)
     except StopIteration as done:

@@ -15,8 +15,8 @@ from typing import Any
 
 from tradewind.checks import or_none, whole
 from tradewind.errors import WorkerError
-from tradewind.errors import logger as _logger
 from tradewind.interrupts import Interruptible
+from tradewind.output import logger as _logger
 from tradewind.runners.assignment import Assignment
 from tradewind.runners.cluster import ClusterWorkers, RunningTrials
 from tradewind.runners.messages import pack

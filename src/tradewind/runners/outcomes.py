@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tradewind.bounds import ATTRIBUTES, attribute, check_cost
 from tradewind.checks import finite, mean
 from tradewind.errors import OutcomeError
-from tradewind.errors import logger as _logger
+from tradewind.output import logger as _logger
 from tradewind.plain import shown
 from tradewind.types import Outcome
 

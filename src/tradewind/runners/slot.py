@@ -6,7 +6,6 @@ for several slots at once and close them together.
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tradewind import interrupts
+from tradewind.output import logger as _logger
 from tradewind.runners.child import Child, signal_name
 from tradewind.runners.guard import Guard
 from tradewind.runners.launch import Launch
@@ -29,8 +29,6 @@ from tradewind.runners.runner import (
     overtime,
 )
 from tradewind.types import Outcome, Trial, Usage
-
-_logger = logging.getLogger("tradewind")
 
 _MEMORY_CHECK = 0.1  # seconds between checks of the memory,
 _MEMORY_SHARE = 0.02  # but the checks take at most this share of the driver's time

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import logger as _logger
-from tradewind.errors import quietly
 from tradewind.goals import Tradeoff
 from tradewind.interrupts import Interruptible
+from tradewind.output import logger as _logger
+from tradewind.output import quietly
 from tradewind.runners.runner import cause
 from tradewind.types import State, Trial
 

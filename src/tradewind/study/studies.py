@@ -16,13 +16,13 @@ from tradewind.engine import plan
 from tradewind.engine.session import Session
 from tradewind.engine.spool import warn_of_spooled
 from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyExists
-from tradewind.errors import logger as _logger
 from tradewind.goals import Goal, Quality
 from tradewind.log.events import Created
 from tradewind.log.log import Log, Store
 from tradewind.log.state import StudyState
 from tradewind.log.stores import open_store
 from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.output import logger as _logger
 from tradewind.space import Space
 from tradewind.study.study import Study
 from tradewind.study.tables import read_study

@@ -1,0 +1,24 @@
+"""What Tradewind prints and logs. That must not end a search: the streams are the user's, and an
+objective may have closed or replaced them."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from typing import Any
+
+
+def quietly() -> suppress:
+    """Ignore what the user's streams raise."""
+    return suppress(Exception, SystemExit, GeneratorExit)
+
+
+class _Logger(logging.LoggerAdapter[logging.Logger]):
+    """Writes log lines, whatever the streams behind it raise."""
+
+    def log(self, level: int, msg: object, *args: object, **options: Any) -> None:
+        with quietly():
+            super().log(level, msg, *args, **{"stacklevel": 2, **options})
+
+
+logger = _Logger(logging.getLogger("tradewind"), {})
