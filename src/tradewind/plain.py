@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
+from secrets import token_hex
 from typing import Any, NoReturn
 
 MAX_DEPTH = 100  # levels of nesting: far more than anybody needs, far fewer than Python can read
@@ -28,9 +29,26 @@ def parse_json(text: str | bytes) -> Any:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     # Most texts have too few brackets to be nested deeply, so their data need not be looked at.
-    if text.count("[") + text.count("{") > _DEEPEST and _depth(data) > _DEEPEST:
+    if _brackets(text) > _DEEPEST and _depth(data) > _DEEPEST:
         raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
     return data
+
+
+def parse_together(texts: Sequence[str]) -> list[Any] | None:
+    """Many JSON texts as data, faster than one by one. None if one of them is none, or has so many
+    brackets that only `parse_json` can tell.
+
+    They are parsed as one list. Between two of them stands a mark that no text can foresee, so a
+    text that ends within a value is noticed, even if the next one completes it."""
+    if any(len(text) > LONGEST or _brackets(text) > _DEEPEST for text in texts):
+        return None  # `parse_json` has to look at them closely
+    mark = token_hex(8)
+    try:
+        data = _DECODER.decode("[" + f',"{mark}",'.join(texts) + "]")
+    except (ValueError, RecursionError):
+        return None
+    whole = len(data) == 2 * len(texts) - 1 and data[1::2] == [mark] * (len(texts) - 1)
+    return data[::2] if whole else None
 
 
 def write_json(data: Any) -> str:
@@ -43,6 +61,10 @@ def write_json(data: Any) -> str:
 def _check_length(text: str) -> None:
     if len(text) > LONGEST:
         raise ValueError(f"it may have up to {LONGEST} characters as JSON, but it has {len(text)}")
+
+
+def _brackets(text: str) -> int:
+    return text.count("[") + text.count("{")
 
 
 def _depth(data: Any) -> int:

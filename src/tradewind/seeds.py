@@ -49,4 +49,5 @@ def fold_seed(data_seed: int, number: int) -> int:
 
 
 def _first_31_bits(key: list[int]) -> int:
-    return int(np.random.SeedSequence(key).generate_state(1)[0]) & 0x7FFFFFFF
+    words = np.array(key, dtype=np.uint32) if max(key) < 2**32 else key  # the same, but faster
+    return int(np.random.SeedSequence(words).generate_state(1)[0]) & 0x7FFFFFFF

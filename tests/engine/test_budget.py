@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -362,3 +363,14 @@ def test_peak_memory_has_no_rate() -> None:
         made.spend(Outcome(1.0, 2e9), Usage(1.0, clock="memory"))
     assert made.prices.rate is None
     assert made.affordable([]) is None
+
+
+@given(st.lists(costs, min_size=1), st.lists(seconds, min_size=3))
+def test_prices_are_quantiles_in_whatever_order_they_were_learned(
+    known: list[float], walls: list[float]
+) -> None:
+    assert Prices(map(trial, known)).typical == pytest.approx(float(np.median(known)))
+    low, middle, high = np.quantile([1.0 / wall for wall in walls], (0.1, 0.5, 0.9))
+    rate = Prices(trial(cost=1.0, wall=wall) for wall in walls).rate
+    if abs(high / low - 2.0) > 1e-9:
+        assert rate == (pytest.approx(middle) if high < 2.0 * low else None)

@@ -21,7 +21,9 @@ from tradewind.goals import (
     Seen,
     Tradeoff,
     efficient,
+    picking,
 )
+from tradewind.goals.picking import dominated_by
 from tradewind.types import Array
 
 RNG = np.random.default_rng(0)
@@ -346,3 +348,21 @@ def test_of_equal_trials_the_first_is_efficient() -> None:
 def test_trials_without_a_cost_are_never_efficient() -> None:
     assert efficient(np.array([0.9, 0.5]), np.array([np.nan, 1.0])).tolist() == [1]
     assert efficient(np.array([0.9]), np.array([np.nan])).tolist() == []
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.sampled_from([1.0, 2.0, 3.0, math.inf, math.nan]))),
+    st.sampled_from([1, 3, 1024]),
+)
+def test_dominating_trials_are_counted_in_blocks_as_in_pairs(
+    trials: list[tuple[int, float]], block: int
+) -> None:
+    quality = np.array([float(q) for q, _ in trials])
+    cost = np.array([c for _, c in trials])
+    expected = [
+        sum((p >= q and d <= c) and (p > q or d < c) for p, d in trials) if c == c else math.nan
+        for q, c in trials
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(picking, "_BLOCK", block)
+        np.testing.assert_array_equal(dominated_by(quality, cost), expected)

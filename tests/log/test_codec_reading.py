@@ -18,7 +18,7 @@ from tests.samples import FIRST, LATER
 from tradewind import plain
 from tradewind.errors import FormatError
 from tradewind.log import codec
-from tradewind.log.codec import decode, encode
+from tradewind.log.codec import decode, decode_lines, encode
 from tradewind.log.events import Event, Finished, Proposed
 from tradewind.types import Origin, Outcome
 
@@ -212,3 +212,28 @@ def test_a_line_with_one_character_changed_is_read_or_refused(given: st.DataObje
     character = given.draw(st.characters())
     with suppress(FormatError):
         decode(line[:place] + character + line[place + 1 :])
+
+
+# ---- many lines at once ----
+
+JSON = st.sampled_from(
+    ["1", "{}", '{"a":1}', " [1, 2]", '"x"', "", "{", "}", "1,2", '{"a":[2', "1]}", '"', "NaN"]
+)
+
+
+@given(st.lists(JSON | st.text('[]{}",:1 ', max_size=4), max_size=5))
+def test_texts_are_parsed_together_as_they_are_one_by_one(texts: list[str]) -> None:
+    try:
+        expected = [plain.parse_json(text) for text in texts]
+    except ValueError:
+        assert plain.parse_together(texts) is None
+    else:
+        assert plain.parse_together(texts) == (expected or None)
+
+
+@pytest.mark.parametrize("bad", ['{"format":1,"event":"x","a":[2', "", '{"format":1}'])
+def test_the_line_that_cannot_be_read_is_named(bad: str) -> None:
+    lines = [encode(FIRST), *map(encode, LATER), bad, "1]}"]
+    with pytest.raises(FormatError, match=f"here, event {len(LATER) + 6}: "):
+        decode_lines(lines, 5, "here")
+    assert decode_lines(lines[:-2], 5, "here") == [FIRST, *LATER]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +28,7 @@ from tradewind.log.events import (
     Started,
 )
 from tradewind.log.state import StudyState
+from tradewind.optimizer import history as history_module
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.staged import trained_with
 from tradewind.seeds import proposal_rng, trial_seed
@@ -257,3 +262,65 @@ def test_the_history_of_one_size_has_the_trials_of_that_size_alone() -> None:
     assert [len(g) for g in (large.X, large.failed, large.pending, large.ignored)] == [1, 0, 1, 1]
     assert (large.sizes.finished == 1.0).all()
     assert not len(trained_with(seen, 0.5).X)
+
+
+# ---- arrays are made when somebody looks ----
+
+
+def trial_events(number: int) -> list[Event]:
+    return [Claimed(number), proposed(number, number / 10.0), finished(number, float(number))]
+
+
+def test_a_history_that_nobody_looks_at_encodes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    proposer = Proposer(state_of(*trial_events(0)))
+    monkeypatch.setattr(type(proposer.state.space), "encode", None)
+    assert proposer.history(1).designed == 1
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda h: pickle.loads(pickle.dumps(h))]
+)
+def test_what_is_looked_at_late_is_what_was_known(copied: Callable[[History], History]) -> None:
+    state = state_of(*trial_events(0), Claimed(1), proposed(1, 1.0))
+    proposer = Proposer(state)
+    early, expected = proposer.history(2), replace(proposer.history(2))
+    kept = copied(early)
+    state.apply([finished(1, 1.0), *(e for n in range(2, 200) for e in trial_events(n))])
+    assert len(proposer.history(200).X) == 200
+    for late in (early, kept):
+        assert late.tried.times(state.space.encode([state.trials[150].params])).tolist() == [0]
+        for name in ("X", "quality", "cost", "noise", "raced", "pending", "initial", "load"):
+            np.testing.assert_array_equal(getattr(late, name), getattr(expected, name))
+        assert len(late.sizes.pending) == 1
+
+
+def test_an_attribute_that_a_history_lacks_is_an_error() -> None:
+    with pytest.raises(AttributeError, match="x_train"):
+        getattr(history(), "x_train")  # noqa: B009
+
+
+def test_rows_are_looked_up_among_all_trials_of_a_history() -> None:
+    events = [e for n in range(4) for e in (Claimed(n), proposed(n, float(n // 2)))]
+    h = history(*events, finished(0, 1.0), Failed(1, "boom"), Abandoned(2, "lost"))
+    rows = h.evaluated[[0, -1]]
+    for seen in (h, replace(h)):
+        assert seen.tried.count == 4
+        assert seen.tried.times(np.vstack([rows, rows + 0.01])).tolist() == [2, 2, 0, 0]
+    fewer = replace(h, ignored=h.ignored[:0])
+    assert fewer.tried.times(rows).tolist() == [2, 1]
+
+
+def test_an_interrupted_encoding_counts_no_row_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    proposer = Proposer(state_of(*trial_events(0), *trial_events(1)))
+    original = history_module.add_places
+
+    def interrupted(*arguments: Any) -> None:
+        original(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(history_module, "add_places", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            proposer.history(2).tried  # noqa: B018
+    h = proposer.history(2)
+    assert h.tried.times(h.X).tolist() == [1, 1]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.optimizer.test_believed import seen
-from tradewind.optimizer.repeats import Noise, noise_of, repeats
+from tradewind.optimizer.repeats import Noise, configurations, noise_of, repeats
 
 
 def test_without_repeats_or_folds_nothing_is_known() -> None:
@@ -43,5 +43,12 @@ def test_one_diverged_trial_does_not_hide_the_noise() -> None:
 def test_the_same_configuration_at_another_training_size_is_no_repeat() -> None:
     history = seen((0.1, 1.0), (0.1, 2.0))
     other = replace(history.sizes, finished=np.array([0.5, 1.0]))
-    assert len(repeats(history)) == 1
-    assert len(repeats(replace(history, sizes=other))) == 2
+    assert [rows.tolist() for rows in repeats(history)] == [[0, 1]]
+    assert repeats(replace(history, sizes=other)) == []
+
+
+@given(st.lists(st.sampled_from([0.0, 0.1, 0.1 + 1e-14, 0.25, 0.5, 0.75, 1 / 3]), min_size=1))
+def test_trials_have_the_number_of_the_first_that_differs_by_rounding_only(xs: list[float]) -> None:
+    rounded = [round(x, 10) for x in xs]
+    expected = [rounded.index(x) for x in rounded]
+    assert configurations(seen(*((x, 1.0) for x in xs))).tolist() == expected

@@ -262,6 +262,24 @@ def test_the_bar_says_how_many_run_and_how_many_failed(capsys: Printed, watched:
     assert "1 running, 1 failed, best 0.5 (#0)" in printed
 
 
+def test_looking_for_the_best_trial_takes_a_tenth_of_the_time_at_most(
+    capsys: Printed, watched: None, watch: Clock
+) -> None:
+    looks: list[float] = []
+
+    def best() -> Trial:
+        looks.append(watch.now)
+        watch.now += 2.0
+        return trial(len(looks), 0.5)
+
+    with progress(100, best=best) as shown:
+        for number in range(100):
+            watch.now += 1.0
+            shown.done(trial(number, 0.5), 0)
+    assert 4 <= len(looks) <= 7
+    assert f"best 0.5 (#{len(looks)})" in capsys.readouterr().err  # it looks again at the end
+
+
 def test_a_failure_is_reported_above_the_bar(capsys: Printed, watched: None) -> None:
     study = tw.create_study(SPACE, seed=0)
     study.optimize(lambda trial: 1 / 0, n_trials=1)

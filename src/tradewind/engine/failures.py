@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,20 +46,21 @@ def _is_a(error: BaseException, kinds: tuple[type[BaseException], ...]) -> bool:
     return any(kind in kinds for kind in type(error).__mro__)
 
 
-def report(session: Session, policy: Policy, done: Done, prices: Prices | None) -> Trial:
+def report(session: Session, policy: Policy, done: Done, prices: Callable[[], Prices]) -> Trial:
     """Report a result without an outcome, and return the trial. If it waits again, it will be run
-    again."""
+    again. `prices` tells what trials have cost."""
     number = done.trial.number
     match done.result:
         case Failure(error) as failure:
             if _is_retried(policy, done.trial, failure):
                 return _run_again(session.requeue(number, cause(error), mine=True), cause(error))
-            penalize, cost = policy.on_error == "penalize", _cost(session, done, prices)
+            penalize = policy.on_error == "penalize"
+            cost = prices().cost_of(done.result, done.usage)
             return session.fail(number, error, cost, done.usage, penalize=penalize, mine=True)
         case Lost(reason):
             return _run_again(session.lose(number, reason), reason)
         case Stopped(reason):
-            cost = _cost(session, done, prices)
+            cost = prices().cost_of(done.result, done.usage)
             return session.abandon(number, f"stopped: {reason}", cost, mine=True)
     raise AssertionError(f"{done.result} is an outcome")
 
@@ -94,11 +95,6 @@ def _run_again(trial: Trial, reason: str) -> Trial:
     return trial
 
 
-def _cost(session: Session, done: Done, prices: Prices | None) -> float | None:
-    """What an evaluation has cost, by what other trials cost per second."""
-    return (prices or Prices(session.trials())).cost_of(done.result, done.usage)
-
-
 def raise_if_due(policy: Policy, failure: Failure, *, ended: bool) -> None:
     """Raise what must end the search. `ended` is false for a trial that will run again."""
     raised = failure.raised
@@ -126,7 +122,7 @@ class FailureTally:
         errors = max(self._errors.values(), key=len, default=[])
         if self._works or most is None or len(errors) < most:
             return
-        self._works = any(trial.finished for trial in session.trials())
+        self._works = any(trial.finished for trial in session.read_state().trials.values())
         if self._works:
             return
         self._errors = {}  # the exception says it

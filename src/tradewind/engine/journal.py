@@ -34,7 +34,7 @@ class Journal:
         """The state, up to date with the log."""
         proposer = self._proposer
         if proposer is None:
-            proposer = Proposer(StudyState.of(self.log.read(0)))
+            proposer = Proposer(StudyState.read(self.log))
         else:
             events = self.log.read(proposer.state.position)
             self._proposer = None  # in case applying the events is interrupted
@@ -45,7 +45,7 @@ class Journal:
     def reopened(self) -> Journal:
         """A journal of the log as the store has it now, whatever was read before."""
         log = self.log.reopen()
-        return Journal(log, StudyState.of(log.read(0)))
+        return Journal(log, StudyState.read(log))
 
     def append(
         self, events: list[Event], *, at: int, lease: tuple[int, float] | None = None

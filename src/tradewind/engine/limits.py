@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-
-import numpy as np
 
 from tradewind.bounds import LARGEST
 from tradewind.runners.runner import Failure, Result
@@ -42,7 +41,7 @@ class Prices:
     of trainings of a trial: a limit for a whole trial leaves a part of it for each of them."""
 
     def __init__(self, trials: Iterable[Trial] = ()) -> None:
-        self.costs: list[float] = []
+        self.costs: list[float] = []  # ascending, as are the rates: quantiles take no time
         self.trainings = 1
         self._rates: list[float] = []
         for trial in trials:
@@ -53,23 +52,23 @@ class Prices:
         """Take the cost of one more finished trial into account."""
         if result.cost is not None:
             spent = result.cost * result.trainings
-            self.costs.append(spent)
+            insort(self.costs, spent)
             self.trainings = max(self.trainings, result.trainings)
             if usage is not None and usage.wall > 0 and usage.clock != "memory":
-                self._rates.append(spent / usage.wall)
+                insort(self._rates, spent / usage.wall)
 
     @property
     def typical(self) -> float:
         """The median cost of a trial, 0 if no cost is known."""
-        return float(np.median(self.costs)) if self.costs else 0.0
+        return _quantile(self.costs, 0.5) if self.costs else 0.0
 
     @property
     def rate(self) -> float | None:
         """The cost of a second, or None if it is unknown or costs do not follow time."""
         if len(self._rates) < 3:
             return None
-        low, middle, high = np.quantile(self._rates, (0.1, 0.5, 0.9))
-        return float(middle) if high <= 2.0 * low else None
+        low, middle, high = (_quantile(self._rates, share) for share in (0.1, 0.5, 0.9))
+        return middle if high <= 2.0 * low else None
 
     def expected(self, trial: Trial) -> float:
         """The cost to expect of a trial: as its proposal predicts, or else the typical cost."""
@@ -86,6 +85,14 @@ class Prices:
         rate = self.rate
         cost = None if seconds is None or rate is None else seconds * rate
         return cost if cost is None or cost <= LARGEST else None
+
+
+def _quantile(ascending: list[float], share: float) -> float:
+    """A quantile of sorted numbers, with linear interpolation."""
+    place = share * (len(ascending) - 1)
+    below = int(place)
+    a, b = ascending[below], ascending[min(below + 1, len(ascending) - 1)]
+    return a + (place - below) * (b - a)
 
 
 class Budget:
@@ -144,13 +151,14 @@ class Budget:
             amounts.append(self._limits.max_cost - self.spent - committed)
         if seconds is not None and rate is not None:
             amounts.append(seconds * rate)
-        dearest = max(self.prices.costs, default=0.0)
+        dearest = self.prices.costs[-1] if self.prices.costs else 0.0
         near = [amount for amount in amounts if amount < _NEAR * dearest]
         return max(min(near), 0.0) if near else None
 
     def cannot_fit(self, affordable: float | None) -> bool:
         """Whether even the cheapest trial can be expected to cost more than this."""
-        return affordable is not None and affordable < 0.5 * min(self.prices.costs, default=0.0)
+        cheapest = self.prices.costs[0] if self.prices.costs else 0.0
+        return affordable is not None and affordable < 0.5 * cheapest
 
     def _seconds_until_spent(self, running: list[Running]) -> float | None:
         """Seconds until the running trials will have used up the cost limit."""

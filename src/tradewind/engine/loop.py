@@ -60,6 +60,7 @@ class Loop:
     _started: int = 0
     _nothing_fits: bool = False
     _enough: bool = False  # a rule has stopped the search
+    _prices: Prices | None = None  # None while nobody has asked what trials cost
     _budget: Budget | None = None
     _unrecorded: list[Done] = field(default_factory=list)
 
@@ -106,7 +107,7 @@ class Loop:
         if self.session.log.spool:  # a study in memory has none
             self._patiently(lambda: record_spooled(self.session))
         if self.limits.timeout is not None or self.limits.max_cost is not None:
-            prices = Prices(self._patiently(self.session.trials))
+            prices = self._patiently(self._known_prices)
             opened, now = self.workers.opened, self.workers.now
             self._budget = Budget(self.limits, prices, opened=opened, now=now)
         while True:
@@ -235,6 +236,8 @@ class Loop:
             self._running.pop(done.trial.number, None)
             if self._budget is not None:
                 self._budget.spend(done.result, done.usage)
+            elif self._prices is not None and isinstance(done.result, Outcome):
+                self._prices.learn(done.result, done.usage)
         if results and self.limits.max_cost is not None:
             self._nothing_fits = False  # less is set aside for running trials now
         for _, trial in recorded:
@@ -277,21 +280,25 @@ class Loop:
     def _report(self, done: Done) -> Trial | None:
         if isinstance(done.result, Outcome):
             return self.session.finish(done.trial.number, done.result, done.usage)
-        prices = self._budget.prices if self._budget else None
-        trial = failures.report(self.session, self.policy, done, prices)
+        trial = failures.report(self.session, self.policy, done, self._known_prices)
         if trial.state is State.WAITING:
             self._started -= 1
             return None
         return trial
+
+    def _known_prices(self) -> Prices:
+        """What trials have cost."""
+        if self._prices is None:
+            self._prices = Prices(self.session.read_state().trials.values())
+        return self._prices
 
     def _keep_results(self, error: BaseException) -> None:
         """Keep what could not be recorded before the search ended with `error` in a file."""
         if isinstance(error, StorageError) and self.workers.slots > 1:
             with suppress(WorkerError):  # others may have ended while the store was away
                 self._unrecorded += self.workers.wait(0.0)
-        prices = self._budget.prices if self._budget else None
         at = self.session.clock()
-        results = failures.results_of(self._unrecorded, self.policy, prices, at=at)
+        results = failures.results_of(self._unrecorded, self.policy, self._prices, at=at)
         if results:
             for result in results if self.session.log.spool else ():  # do not abandon these
                 self._running.pop(result.end.number, None)

@@ -118,7 +118,7 @@ class Proposer:
         """The trials as arrays, up to date with the state."""
         table, self._table = self._table, None  # None if updating is interrupted
         table = table or TrialTable(self.state.space)
-        table.update(self.state.trials)
+        table.update(self.state.trials, self.state.changed)
         self._table = table
         return table
 

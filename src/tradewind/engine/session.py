@@ -19,9 +19,11 @@ from tradewind.engine import contention
 from tradewind.engine.contention import Request
 from tradewind.engine.journal import Journal
 from tradewind.engine.plan import Plan
+from tradewind.engine.propose import Proposer
 from tradewind.engine.rivals import best_at_size
 from tradewind.errors import TrialError
 from tradewind.goals import Goal
+from tradewind.log.bulk import paused_gc
 from tradewind.log.events import (
     Abandoned,
     Claimed,
@@ -36,7 +38,7 @@ from tradewind.log.events import (
 from tradewind.log.lock import Lock, locked
 from tradewind.log.log import Log
 from tradewind.log.perprocess import PerProcess
-from tradewind.log.state import OPEN, StudyState
+from tradewind.log.state import OPEN, StudyState, altered
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.output import logger as _logger
@@ -98,7 +100,7 @@ class Session:
     @locked
     def trials(self) -> list[Trial]:
         """All trials by number."""
-        return [_copy(trial) for trial in self.journal.read().state.in_order()]
+        return _copies(self.journal.read().state)
 
     @locked
     def trial(self, number: int) -> Trial:
@@ -109,8 +111,12 @@ class Session:
         """All trials by number, and what a strategy would know of them now. `by` names the cost
         that counts, None for that of the study."""
         proposer = self.journal.read()
-        trials = [_copy(trial) for trial in proposer.state.in_order()]
-        return trials, proposer.history(proposer.state.claims, by=by)
+        return _copies(proposer.state), _history(proposer, by)
+
+    @locked
+    def history(self, *, by: str | None = None) -> History:
+        """What a strategy would know now; `by` as in `snapshot`."""
+        return _history(self.journal.read(), by)
 
     @locked
     def read_state(self) -> StudyState:
@@ -423,8 +429,17 @@ def _is_recorded(trial: Trial, event: Event) -> bool:
     return False
 
 
+def _history(proposer: Proposer, by: str | None) -> History:
+    """The history with all its arrays made: another thread may change the table afterwards."""
+    return replace(proposer.history(proposer.state.claims, by=by))
+
+
+def _copies(state: StudyState) -> list[Trial]:
+    with paused_gc():
+        return [_copy(trial) for trial in state.in_order()]
+
+
 def _copy(trial: Trial) -> Trial:
-    copies: dict[str, Any] = {"params": dict(trial.params)}
-    if trial.costs or trial.attributes:
-        copies |= {"costs": dict(trial.costs), "attributes": deepcopy(trial.attributes)}
-    return replace(trial, **copies)
+    attributes = deepcopy(trial.attributes) if trial.attributes else {}
+    copies = {"params": dict(trial.params), "costs": dict(trial.costs), "attributes": attributes}
+    return altered(trial, copies, type(trial))

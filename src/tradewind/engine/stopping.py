@@ -15,7 +15,7 @@ from tradewind.plain import shown
 def why_stop(session: Session, rules: Sequence[StoppingRule]) -> str | None:
     """The reason of the first rule that wants to stop, by what the log says now."""
     plan = session.plan
-    _, history = session.snapshot(by=plan.goal.by)
+    history = session.history(by=plan.goal.by)
     if not len(history.X):
         return None
     goal = plan.strategy.settle(plan.goal, history)

@@ -8,6 +8,8 @@ import numpy as np
 
 from tradewind.types import Array, Indices
 
+_BLOCK = 1024  # trials that are compared in pairs: all pairs of 100,000 would not fit into memory
+
 
 def best_of(utility: Array) -> int:
     """The index of the highest utility, the first among equals. NaN (no cost) ranks lowest."""
@@ -22,13 +24,10 @@ def efficient(
     Trials without a cost are left out. Of equal trials the first is kept. A trial is left out, too,
     if it is better than a cheaper one that is kept by no more than `better` (a number, or one for
     each trial), or cheaper than a better one by no more than the fraction `cheaper` of its cost."""
-    order = np.lexsort((-quality, cost))
-    front: list[int] = []
-    best = -math.inf
-    for i in order:
-        if np.isfinite(cost[i]) and quality[i] > best:
-            front.append(int(i))
-            best = float(quality[i])
+    order = _cheapest_first(quality, cost)
+    order = order[np.isfinite(cost[order])]
+    best_before = np.maximum.accumulate(np.append(-math.inf, quality[order]))[:-1]
+    front: list[int] = order[quality[order] > best_before].tolist()
     least = np.broadcast_to(np.asarray(better, dtype=float), quality.shape)
     keep: list[int] = []
     for i in front:
@@ -42,12 +41,29 @@ def efficient(
 def dominated_by(quality: Array, cost: Array) -> Array:
     """How many trials are at least as good and as cheap as each, and better in one of them (n,).
     NaN where the cost is unknown."""
-    better = quality[None, :] > quality[:, None]
-    cheaper = cost[None, :] < cost[:, None]
-    as_good = quality[None, :] >= quality[:, None]
-    as_cheap = cost[None, :] <= cost[:, None]
-    count = ((better & as_cheap) | (as_good & cheaper)).sum(axis=1)
-    return np.where(np.isnan(cost), np.nan, count)
+    order = _cheapest_first(quality, cost)
+    q, c = quality[order], cost[order]
+    # Those before a trial are as cheap: count the ones that are as good, block by block.
+    counts, before = np.empty(len(order)), np.empty(0)
+    for start in range(0, len(order), _BLOCK):
+        block = q[start : start + _BLOCK]
+        within = np.tril(block >= block[:, None], -1).sum(axis=1)
+        counts[start : start + _BLOCK] = within + len(before) - np.searchsorted(before, block)
+        before = np.sort(np.append(before, block), kind="stable")
+    # Equal trials are neighbours, and do not count.
+    places = np.arange(len(order))
+    differs = np.append(True, (q[1:] != q[:-1]) | (c[1:] != c[:-1]))[: len(order)]
+    counts -= places - np.maximum.accumulate(np.where(differs, places, 0))
+    dominated = np.full(len(cost), np.nan)
+    dominated[order] = counts
+    return dominated
+
+
+def _cheapest_first(quality: Array, cost: Array) -> Indices:
+    """The indices of the trials with a known cost, in order of cost; of equal ones, the best
+    first."""
+    order = np.lexsort((-quality, cost))
+    return order[~np.isnan(cost[order])]
 
 
 def bend(quality: Array, cost: Array) -> Array:

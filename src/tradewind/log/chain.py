@@ -17,7 +17,8 @@ from tradewind.errors import FormatError, LogDiverged
 
 _FIELD = ',"digest":"'
 _DIGITS = 32  # hexadecimal digits: 128 bits of SHA-256
-_TAIL = len(_FIELD) + _DIGITS + len('"}')
+_FROM = -_DIGITS - len('"}')  # where the digest begins in a line
+_TAIL = len(_FIELD) - _FROM
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,10 @@ def unseal(head: Head, lines: Iterable[str]) -> tuple[list[str], Head]:
     digest, line, is_sealed = head.digest, head.line, head.is_sealed
     bodies: list[str] = []
     for line in lines:
-        if _is_sealed(line):
-            body, is_sealed = f"{line[:-_TAIL]}}}", True
-            digest = _digest(digest, body)
-            if not line.endswith(digest + '"}'):
+        if line[-_TAIL:_FROM] == _FIELD:
+            body, is_sealed = line[:-_TAIL] + "}", True
+            digest = sha256((digest + body).encode()).hexdigest()[:_DIGITS]  # _digest, inline
+            if line[_FROM:] != digest + '"}':
                 raise FormatError(
                     f"event {head.length + len(bodies)} is damaged: its digest does not fit"
                 )
@@ -93,7 +94,7 @@ def diverged(place: str, how: str) -> LogDiverged:
 
 
 def _is_sealed(line: str) -> bool:
-    return line[-_TAIL : -_DIGITS - 2] == _FIELD
+    return line[-_TAIL:_FROM] == _FIELD
 
 
 def _digest(before: str, body: str) -> str:

@@ -11,7 +11,7 @@ form a pair come back as the character they stand for, because JSON cannot tell 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from tradewind.errors import FormatError
@@ -52,7 +52,7 @@ from tradewind.log.fields import (
     one_of,
     optional,
 )
-from tradewind.plain import mapping, parse_json, plain, shown, write_json
+from tradewind.plain import mapping, parse_json, parse_together, plain, shown, write_json
 from tradewind.types import Origin, Outcome, Usage
 
 __all__ = ["FORMAT", "decode", "decode_lines", "encode"]
@@ -182,12 +182,20 @@ def encode(event: Event) -> str:
 
 def decode(line: Any) -> Event:
     """The event in a line, or `FormatError`."""
-    what = "an event"
     try:
         if not isinstance(line, str):
             raise TypeError(f"it must be text, but got {shown(line)}")
-        data = mapping(parse_json(line))
-        name = _name(data)
+        data = parse_json(line)
+    except (TypeError, ValueError) as error:
+        raise FormatError(f"an event cannot be read: {error}") from None
+    return _decode(data)
+
+
+def _decode(data: Any) -> Event:
+    """The event in the data of a line."""
+    what = "an event"
+    try:
+        name = _name(mapping(data))
         if name not in _CODECS:
             return Unknown(data)
         what = f"a {name!r} event"
@@ -198,12 +206,13 @@ def decode(line: Any) -> Event:
     return event
 
 
-def decode_lines(lines: Iterable[str], first: int, place: str) -> list[Event]:
+def decode_lines(lines: Sequence[str], first: int, place: str) -> list[Event]:
     """The events in lines without digests; `first` is the position of the first one."""
     events: list[Event] = []
-    for line in lines:
+    parsed = parse_together(lines)
+    for i, line in enumerate(lines):
         try:
-            events.append(decode(line))
+            events.append(decode(line) if parsed is None else _decode(parsed[i]))
         except FormatError as error:
             raise FormatError(f"{place}, event {first + len(events)}: {error}") from None
     return events

@@ -17,11 +17,12 @@ from tradewind.plain import finite, located, mapping, plain, shown
 
 
 class FieldCodec(NamedTuple):
-    """A pair of functions: to encode the value of one field, and to decode it."""
+    """A pair of functions: to encode the value of one field, and to decode it from JSON."""
 
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
     keys: frozenset[str] = frozenset()  # if the value is a dataclass: its fields
+    as_is: type | None = None  # JSON values of this type are decoded already
 
 
 # ---- single values: one check serves both ways, as JSON holds plain Python values only ----
@@ -85,21 +86,22 @@ def _cost(value: Any) -> float:
 
 
 WHOLE = FieldCodec(_whole, _whole)
-INTEGER = FieldCodec(_integer, _integer)
-NUMBER = FieldCodec(_number, _number)
+INTEGER = FieldCodec(_integer, _integer, as_is=int)
+NUMBER = FieldCodec(_number, _number, as_is=float)  # JSON is read with finite numbers only
 VALUE = FieldCodec(_value, _value)
 COST = FieldCodec(_cost, _cost)
-FLAG = FieldCodec(_flag, _flag)
-TEXT = FieldCodec(_text, _text)
+FLAG = FieldCodec(_flag, _flag, as_is=bool)
+TEXT = FieldCodec(_text, _text, as_is=str)
 
 
 def optional(codec: FieldCodec) -> FieldCodec:
     """The same field, which may also be None."""
-    encode, decode, keys = codec
+    encode, decode, keys, as_is = codec
     return FieldCodec(
         lambda value: None if value is None else encode(value),
         lambda value: None if value is None else decode(value),
         keys,
+        as_is,
     )
 
 
@@ -121,11 +123,11 @@ _SCALARS = frozenset((str, int, float, bool, type(None)))
 
 
 def _config(value: Any) -> dict[str, Any]:
-    for name, item in mapping(value).items():
-        if type(item) not in _SCALARS:
-            raise TypeError(
-                f"{shown(name)}: must be text, a number, true, false or none, but got {shown(item)}"
-            )
+    if not _SCALARS.issuperset(map(type, mapping(value).values())):
+        name, item = next(pair for pair in value.items() if type(pair[1]) not in _SCALARS)
+        raise TypeError(
+            f"{shown(name)}: must be text, a number, true, false or none, but got {shown(item)}"
+        )
     return mapping(value)
 
 
@@ -159,7 +161,7 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 
 ATTRIBUTES = FieldCodec(lambda value: mapping(plain(value)), _attributes)
-PLAIN_DATA = FieldCodec(lambda value: mapping(plain(value)), mapping)
+PLAIN_DATA = FieldCodec(lambda value: mapping(plain(value)), mapping, as_is=dict)
 CONFIG = FieldCodec(lambda value: _config(plain(value)), _config)
 COSTS = FieldCodec(lambda value: _costs(plain(value)), _costs)
 WHOLES = FieldCodec(lambda value: list(_wholes(plain(value))), _wholes)
@@ -186,7 +188,11 @@ class DataclassCodec:
                 self._defaults[field.name] = codecs[field.name].encode(field.default)
             elif field.name in codecs and field.default_factory is not MISSING:
                 self._defaults[field.name] = codecs[field.name].encode(field.default_factory())
+        self._checks_itself = hasattr(kind, "__post_init__")
+        self._constants = {f.name: f.default for f in fields(kind) if f.default is not MISSING}
+        self._mappings = [f.name for f in fields(kind) if f.default_factory is dict]
         self._required = codecs.keys() - self._defaults.keys()
+        self._as_is = {key: codec.as_is for key, codec in codecs.items() if codec.as_is}
 
     def as_field(self) -> FieldCodec:
         """The codec of a field that holds such a dataclass."""
@@ -225,7 +231,11 @@ class DataclassCodec:
     def decode(self, data: Any) -> Any:
         values: dict[str, Any] = {}
         extra: dict[str, Any] = {}
+        as_is = self._as_is
         for key, value in mapping(data).items():
+            if as_is.get(key) is type(value):
+                values[key] = value
+                continue
             codec = self._codecs.get(key)
             if codec is None:
                 extra[key] = value
@@ -240,4 +250,14 @@ class DataclassCodec:
             raise ValueError(f"needs the key {min(self._required - values.keys())!r}")
         if extra and self._keeps_extra:
             values["extra"] = extra
-        return self._kind(**values)
+        return self._make(values)
+
+    def _make(self, values: dict[str, Any]) -> Any:
+        if self._checks_itself:
+            return self._kind(**values)
+        made: Any = object.__new__(self._kind)  # __init__ of a frozen dataclass takes twice as long
+        vars(made).update(self._constants)
+        for name in self._mappings:
+            vars(made)[name] = {}
+        vars(made).update(values)
+        return made

@@ -37,7 +37,7 @@ class MemoryLog:
         if expected is not None and expected != len(self._events):
             raise Conflict(f"expected {expected} events, but there are {len(self._events)}")
         if lease is not None:
-            self.beat([lease[0]], lease[1])
+            self._lease(*checks.lease([lease[0]], lease[1]))
         self._events.extend(events)
         return len(self._events)
 
@@ -50,15 +50,20 @@ class MemoryLog:
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
         trials, seconds = checks.lease(trials, seconds)
         self._check_exists()
+        now = self._lease(trials, seconds)
+        leases = self._leases.items()
+        self._leases = {trial: (t0, t1) for trial, (t0, t1) in leases if t0 <= now <= t1}
+        return frozenset(self._leases)
+
+    def _lease(self, trials: list[int], seconds: float) -> float:
+        """Begin or end these leases, and return the time."""
         now = self._clock()
         if seconds:
             self._leases.update(dict.fromkeys(trials, (now, now + seconds)))
         else:
             for trial in trials:
                 self._leases.pop(trial, None)
-        leases = self._leases.items()
-        self._leases = {trial: (t0, t1) for trial, (t0, t1) in leases if t0 <= now <= t1}
-        return frozenset(self._leases)
+        return now
 
     def reopen(self) -> Log:
         """This log: nothing can change under it."""

@@ -7,7 +7,8 @@ running driver is noticed, even if it has grown to the same length since.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import islice
 from typing import TypeAlias
 
 from tradewind.errors import FormatError
@@ -17,6 +18,8 @@ from tradewind.log.events import Event
 
 Row: TypeAlias = tuple[int, str | bytes]  # position and line
 
+_AT_ONCE = 1000  # rows that are decoded before more are fetched: a log takes more room as text
+
 
 def first_row(head: Head, after: int) -> int:
     """From which position on `read_rows` needs the rows: the head itself, to check that it is still
@@ -24,21 +27,28 @@ def first_row(head: Head, after: int) -> int:
     return max(head.length - 1, 0) if after >= head.length else 0
 
 
-def read_rows(rows: Sequence[Row], head: Head, after: int, place: str) -> tuple[list[Event], Head]:
+def read_rows(rows: Iterable[Row], head: Head, after: int, place: str) -> tuple[list[Event], Head]:
     """The events from position `after` on, and the new head. `rows` begin at `first_row`."""
-    start = first_row(head, after)
-    try:
-        lines = [line_of(row, start + i) for i, row in enumerate(rows)]
-        seen = head.length - 1 - start
-        last = lines[seen] if 0 <= seen < len(lines) else None
-        check_same(head, start + len(lines), last, place)
-        known = head if start else START
-        bodies, end = unseal(known, lines[1:] if start else lines)
-    except FormatError as error:
-        advice = "tradewind.repair keeps everything before the damage"
-        raise FormatError(f"{place} is damaged: {error}; {advice}") from None
-    skip = max(0, after - known.length)
-    return decode_lines(bodies[skip:], known.length + skip, place), end
+    position = first_row(head, after)
+    end = head if position else START
+    events: list[Event] = []
+    rows = iter(rows)
+    while some := list(islice(rows, _AT_ONCE)):
+        try:
+            lines = [line_of(row, i) for i, row in enumerate(some, position)]
+            seen = head.length - 1 - position
+            if 0 <= seen < len(lines):
+                check_same(head, head.length, lines[seen], place)
+            known, new = end, lines[max(0, end.length - position) :]
+            bodies, end = unseal(known, new)
+        except FormatError as error:
+            advice = "tradewind.repair keeps everything before the damage"
+            raise FormatError(f"{place} is damaged: {error}; {advice}") from None
+        skip = max(0, after - known.length)
+        events += decode_lines(bodies[skip:], known.length + skip, place)
+        position += len(lines)
+    check_same(head, position, head.line, place)
+    return events, end
 
 
 def line_of(row: Row, position: int) -> str:

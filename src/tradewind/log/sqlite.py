@@ -10,6 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from tradewind import checks
 from tradewind.errors import NoSuchStudy
@@ -29,7 +30,7 @@ from tradewind.log.log import (
 from tradewind.log.perprocess import PerProcess
 from tradewind.log.rows import first_row, read_rows
 from tradewind.log.sqlite_file import PATIENCE, File
-from tradewind.log.stalls import Stall, Stalls
+from tradewind.log.stalls import Stalls
 
 
 class SqliteStore:
@@ -151,10 +152,10 @@ class SqliteLog:
             lines, head = seal(head, bodies)
             _insert(db, self._study, length, lines)
             if lease is not None:
-                self._lease(db, *checks.lease([lease[0]], lease[1]), last_stall())
+                self._lease(db, *checks.lease([lease[0]], lease[1]))
             return head
 
-        with self._stalls.value.watch() as last_stall:
+        with self._stalls.value.watch():
             self._head = self._file.run(work, write=bool(bodies or lease))
         return self._head.length
 
@@ -178,10 +179,11 @@ class SqliteLog:
             "SELECT position, CAST(event AS BLOB) FROM events "
             "WHERE study = ? AND position >= ? ORDER BY position",
             (self._study, first_row(head, after)),
-        ).fetchall()
-        if not rows:
+        )
+        first = rows.fetchmany(1)
+        if not first:
             self._end(db, head)
-        return read_rows(rows, head, after, self._place)
+        return read_rows(chain(first, rows), head, after, self._place)
 
     def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
         (trials, seconds), head = checks.lease(trials, seconds), self._head
@@ -189,30 +191,30 @@ class SqliteLog:
 
         def work(db: sqlite3.Connection) -> frozenset[int]:
             check_same(head, *self._end(db, head), self._place)
-            return self._lease(db, trials, seconds, last_stall())
+            now, stall = self._lease(db, trials, seconds), last_stall()
+            query = "SELECT trial, until, seconds FROM leases WHERE study = ?"
+            rows = db.execute(query, (self._study,))
+            leased = {trial: is_leased(until, length, now, stall) for trial, until, length in rows}
+            if trials:
+                self._unlease(db, [trial for trial, holds in leased.items() if not holds])
+            return frozenset(trial for trial, holds in leased.items() if holds)
 
         with self._stalls.value.watch(write=write) as last_stall:
             return self._file.run(work, write=write)
 
-    def _lease(
-        self, db: sqlite3.Connection, trials: list[int], seconds: float, stall: Stall
-    ) -> frozenset[int]:
+    def _lease(self, db: sqlite3.Connection, trials: list[int], seconds: float) -> float:
+        """Begin or end these leases, and return the time."""
         now = self._clock()
-        rows = db.execute(
-            "SELECT trial, until, seconds FROM leases WHERE study = ?", (self._study,)
-        )
-        leased = {trial: is_leased(until, length, now, stall) for trial, until, length in rows}
-        if trials:
-            leased |= dict.fromkeys(trials, seconds > 0)
-            db.executemany(
-                "DELETE FROM leases WHERE study = ? AND trial = ?",
-                [(self._study, trial) for trial, holds in leased.items() if not holds],
-            )
-            db.executemany(
-                "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)",
-                [(self._study, t, now + seconds, seconds) for t in trials if seconds],
-            )
-        return frozenset(trial for trial, holds in leased.items() if holds)
+        if seconds:
+            leases = [(self._study, trial, now + seconds, seconds) for trial in trials]
+            db.executemany("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", leases)
+        else:
+            self._unlease(db, trials)
+        return now
+
+    def _unlease(self, db: sqlite3.Connection, trials: list[int]) -> None:
+        ended = [(self._study, trial) for trial in trials]
+        db.executemany("DELETE FROM leases WHERE study = ? AND trial = ?", ended)
 
     def _end(self, db: sqlite3.Connection, head: Head) -> tuple[int, str | None]:
         """The length of the log, and the line that is stored where `head` ends."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from tradewind.errors import FormatError, TrialError
+from tradewind.log.bulk import paused_gc
 from tradewind.log.events import (
     Abandoned,
     Claimed,
@@ -26,6 +26,7 @@ from tradewind.log.events import (
     Started,
     Stopped,
 )
+from tradewind.log.log import Log
 from tradewind.seeds import shared_data_seed, trial_seed
 from tradewind.space import Space
 from tradewind.types import FinishedTrial, Origin, State, Trial
@@ -37,6 +38,7 @@ class StudyState:
     """What the log of a study says, as far as it has been read.
 
     - `trials` by number. Numbers below `claims` are taken, with a trial or without one yet.
+    - `changed`: the number of each trial that an event added or changed, in order.
     - `queue`: enqueued configurations that nobody has taken, by place.
     - `holder`: the driver that claimed or started a trial.
     - `leased`: trials that their holder must keep a lease on. Without one they are lost.
@@ -61,6 +63,7 @@ class StudyState:
         self.confirming: Confirming | None = None
         self.looks: list[tuple[FinalTrained, FinalTested | None]] = []
         self.trials: dict[int, Trial] = {}
+        self.changed: list[int] = []
         self.queue: dict[int, Enqueued] = {}
         self.enqueued = 0
         self.holder: dict[int, str] = {}
@@ -68,10 +71,11 @@ class StudyState:
         self.returned: set[int] = set()
         self.requeued: set[int] = set()
         self.handover: tuple[int, Mapping[str, Any]] = (-1, {})  # of the highest trial number
-        self.initial: set[int] | None = None
+        self.initial: Set[int] | None = None
         self.has_folds = False
         self._design_open: set[int] = set()
         self._counts_late = False  # whether an abandoned trial that finishes may move the reference
+        self._blank = self._blank_trial()
         self._taken: dict[int, Enqueued] = {}  # from the queue, until it is proposed
         self._finished_at: dict[int, int] = {}  # positions, until the first model proposal
         self._proposed_at: list[tuple[int, int]] = []  # position and number, in order
@@ -79,15 +83,22 @@ class StudyState:
     @classmethod
     def of(cls, events: Iterable[Event]) -> StudyState:
         """The state that a log implies."""
-        events = list(events)
-        first = events[0] if events else None
+        events = iter(events)
+        first = next(events, None)
         if not isinstance(first, Created):
             raise FormatError(f"a log must begin with the study's creation, but got {first}")
         if first.seed < 0:
             raise FormatError(f"the seed of a study must be ≥ 0, but got {first.seed}")
         state = cls(Space.from_dict(first.space), seed=first.seed, maximize=first.maximize)
+        state.apply([first])
         state.apply(events)
         return state
+
+    @classmethod
+    def read(cls, log: Log) -> StudyState:
+        """The state that a whole log implies."""
+        with paused_gc():
+            return cls.of(log.read(0))
 
     @property
     def provisional(self) -> bool:
@@ -130,23 +141,7 @@ class StudyState:
             self.position += 1
 
     def _apply(self, event: Event) -> None:
-        match event:
-            case Created():
-                self._check(event, self.position == 0)
-                self.goal, self.strategy, self.created = event.goal, event.strategy, event.at
-                self.first = event
-                self.cost_name, self.per_training = event.cost, event.per_training
-                if event.data_seed is None:  # written by version 0.1
-                    self._counts_late = True
-                else:
-                    self.data_seed = event.data_seed
-            case Configured(goal, strategy):
-                self.goal = self.goal if goal is None else goal
-                self.strategy = self.strategy if strategy is None else strategy
-            case Enqueued():
-                self._check(event, self.allows_size(event.train_size))
-                self.queue[self.enqueued] = event
-                self.enqueued += 1
+        match event:  # the most frequent events come first
             case Claimed(number, driver, enqueued):
                 trial = self.trials.get(number)
                 self._check(event, number <= self.claims and (trial is None or trial.state in OPEN))
@@ -158,29 +153,43 @@ class StudyState:
             case Proposed():
                 self._propose(event)
             case Started(number, driver, leased, at):
-                self._change(event, State.RUNNING, driver=driver, started=at)
+                self._change(event, State.RUNNING, {"driver": driver, "started": at})
                 self.stopped = None
                 self._hold(number, driver, leased=leased)
             case Finished(number, outcome, usage, at):
-                self._end(event, State.FINISHED, error=None, usage=usage, ended=at, **vars(outcome))
-                self.trials[number] = FinishedTrial(**vars(self.trials[number]))
+                changes = {**vars(outcome), "error": None, "usage": usage, "ended": at}
+                self._end(event, State.FINISHED, changes, FinishedTrial)
                 self.has_folds = self.has_folds or bool(outcome.folds)
                 if self.initial is None:
                     self._finished_at[number] = self.position
+            case Created():
+                self._check(event, self.position == 0)
+                self.goal, self.strategy, self.created = event.goal, event.strategy, event.at
+                self.first = event
+                self.cost_name, self.per_training = event.cost, event.per_training
+                if event.data_seed is None:  # written by version 0.1
+                    self._counts_late = True
+                else:
+                    self.data_seed = event.data_seed
+                self._blank = self._blank_trial()
+            case Configured(goal, strategy):
+                self.goal = self.goal if goal is None else goal
+                self.strategy = self.strategy if strategy is None else strategy
+            case Enqueued():
+                self._check(event, self.allows_size(event.train_size))
+                self.queue[self.enqueued] = event
+                self.enqueued += 1
             case Failed(number, error, cost, penalize, usage, at):
                 changes = {"error": error, "cost": cost, "penalized": penalize, "usage": usage}
-                self._end(event, State.FAILED, ended=at, **changes)
+                self._end(event, State.FAILED, changes | {"ended": at})
             case Abandoned(number, reason, cost, at):
-                self._end(event, State.ABANDONED, error=reason, cost=cost, ended=at)
-                if self.initial is not None and not self._counts_late:
-                    self.initial.discard(number)
+                self._end(event, State.ABANDONED, {"error": reason, "cost": cost, "ended": at})
+                if self.initial and number in self.initial and not self._counts_late:
+                    self.initial = self.initial - {number}  # histories may refer to the old set
             case Requeued(number, _, retry, lost):
-                before = self._change(event, State.WAITING, started=None)
-                self.trials[number] = replace(
-                    self.trials[number],
-                    retries=before.retries + retry,
-                    losses=before.losses + lost,
-                )
+                before = self.trials.get(number, self._blank)
+                again = {"retries": before.retries + retry, "losses": before.losses + lost}
+                self._change(event, State.WAITING, {"started": None, **again})
                 self._release(number)
                 self.returned.add(number)
                 self.requeued.add(number)
@@ -199,22 +208,33 @@ class StudyState:
                 self._check(event, look < len(self.looks) and self.looks[look][1] is None)
                 self.looks[look] = (self.looks[look][0], event)
 
-    def _end(self, event: Finished | Failed | Abandoned, to: State, **changes: Any) -> None:
-        self._change(event, to, **changes)
+    def _end(
+        self,
+        event: Finished | Failed | Abandoned,
+        to: State,
+        changes: Mapping[str, Any],
+        kind: type[Trial] = Trial,
+    ) -> None:
+        self._change(event, to, changes, kind)
         self._release(event.number)
         self._design_open.discard(event.number)
 
     def _change(
-        self, event: Started | Finished | Failed | Abandoned | Requeued, to: State, **changes: Any
-    ) -> Trial:
-        """Change a trial and return it as it was. A trial that has ended stays as it is, except
-        that an abandoned one may still finish."""
-        trial = self.trials.get(event.number)
+        self,
+        event: Started | Finished | Failed | Abandoned | Requeued,
+        to: State,
+        changes: Mapping[str, Any],
+        kind: type[Trial] = Trial,
+    ) -> None:
+        """Change a trial. One that has ended stays as it is, except that an abandoned one may still
+        finish."""
+        number = event.number
+        trial = self.trials.get(number)
         late = trial is not None and trial.state is State.ABANDONED and to is State.FINISHED
         self._check(event, trial is not None and (trial.state in OPEN or late))
         assert trial is not None
-        self.trials[event.number] = replace(trial, state=to, **changes)
-        return trial
+        self.trials[number] = altered(trial, changes, kind, state=to)
+        self.changed.append(number)
 
     def _check(self, event: Event, possible: bool) -> None:
         if not possible:
@@ -243,24 +263,33 @@ class StudyState:
             size = event.params.get(self.space.size_name, 1.0)
         is_size = isinstance(size, (int, float)) and 0.0 < size <= 1.0
         self._check(event, self.allows_size(event.train_size) and is_size)
-        self.trials[number] = Trial(
+        self.trials[number] = altered(
+            self._blank,
+            {"params": event.params, "origin": event.origin, "expected_cost": event.expected_cost},
             number=number,
-            params=event.params,
-            state=State.WAITING,
-            origin=event.origin,
             seed=trial_seed(self.seed, number),
             train_size=float(size),
-            expected_cost=event.expected_cost,
-            data_seed=self.data_seed,
-            size_name=self.space.size_name,
-            cost_name=self.cost_name,
-            per_training=self.per_training,
         )
+        self.changed.append(number)
         self._proposed_at.append((self.position, number))
         if event.handover and number >= self.handover[0]:
             self.handover = (number, event.handover)
         if self.initial is None and event.origin is Origin.MODEL:
             self._close_design(event)
+
+    def _blank_trial(self) -> Trial:
+        """What all trials of the study have in common, as a trial."""
+        return Trial(
+            -1,
+            {},
+            State.WAITING,
+            Origin.DESIGN,
+            -1,
+            data_seed=self.data_seed,
+            size_name=self.space.size_name,
+            cost_name=self.cost_name,
+            per_training=self.per_training,
+        )
 
     def _close_design(self, first: Proposed) -> None:
         """A model has made its first proposal: the trials before it are the initial design, whose
@@ -271,3 +300,14 @@ class StudyState:
         self._design_open = {n for n in earlier if states.get(n, State.WAITING) in OPEN}
         self.initial = earlier | {n for n, at in self._finished_at.items() if at < first.seen}
         self._finished_at = {}
+
+
+def altered(
+    trial: Trial, changes: Mapping[str, Any], kind: type[Trial] = Trial, **more: Any
+) -> Trial:
+    """The trial with some changes. `dataclasses.replace` takes ten times as long, and a study with
+    many trials makes many copies."""
+    copy = object.__new__(kind)
+    vars(copy).update(vars(trial))
+    vars(copy).update(changes, **more)
+    return copy

@@ -35,7 +35,7 @@ def believed(space: Space, history: History) -> History:
     random."""
     history = with_repeats(history)
     groups = repeats(history)
-    if len(groups) == len(history.X) and not history.noise.any():
+    if not groups and not history.noise.any():
         return history
     quality, cost, noise = history.quality.copy(), history.cost.copy(), history.noise.copy()
     runs = np.ones(len(quality))

@@ -1,15 +1,19 @@
 """Trials -> arrays: the only place where that happens, and where a loss changes its sign.
 
-A `TrialTable` grows with a study. `TrialTable.history` is what a strategy may know of it.
+A `TrialTable` grows with a study. `TrialTable.history` is what a strategy may know of it. It makes
+no array that nobody looks at, so that what a proposal costs need not grow with the study.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradewind.data.noise import fold_noise
 from tradewind.errors import ConfigError, FormatError
@@ -27,6 +31,35 @@ class Sizes:
     failed: Array  # (f,)
     pending: Array  # (p,)
     ignored: Array  # (i,)
+
+
+@dataclass(frozen=True)
+class TriedRows:
+    """The rows of all trials. `places` has the places of each row among them, and it grows with the
+    study: places from `count` on came later and do not count."""
+
+    places: Mapping[bytes, Sequence[int]]
+    count: int
+
+    @classmethod
+    def of(cls, X: Array) -> TriedRows:
+        places: dict[bytes, list[int]] = {}
+        add_places(places, X, 0)
+        return cls(places, len(X))
+
+    def times(self, X: Array) -> Indices:
+        """How often each row of X (n, d) was tried."""
+        found = [self.places.get(row.tobytes(), ()) for row in X]
+        return np.array([bisect_left(places, self.count) for places in found], dtype=np.intp)
+
+
+def add_places(places: dict[bytes, list[int]], X: Array, first: int) -> None:
+    """Note the places of the rows of X (n, d), of which the first is at `first`. Doing it again,
+    after an interruption, changes nothing."""
+    for place, row in enumerate(X, first):
+        known = places.setdefault(row.tobytes(), [])
+        if not known or known[-1] < place:
+            known.append(place)
 
 
 @dataclass(frozen=True)
@@ -56,6 +89,30 @@ class History:
     max_cost: float | None = None  # what the proposed trial may cost
     staged: bool = False  # trials of an earlier stage replace the initial design
     provisional: bool = False  # trials of the initial design are still running
+
+    @classmethod
+    def deferred(
+        cls, arrays: Callable[[], dict[str, Any]], tried: Callable[[], TriedRows], **known: Any
+    ) -> History:
+        """A history that calls `arrays` for its other fields when one of them is first looked at,
+        and `tried` for the rows of all trials."""
+        history = object.__new__(cls)
+        vars(history).update(known, _arrays=arrays, _tried=tried)
+        return history
+
+    if not TYPE_CHECKING:  # mypy would take every name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if "_arrays" not in vars(self) or name not in self.__dataclass_fields__:
+                raise AttributeError(f"a history has no {name!r}", name=name, obj=self)
+            vars(self).update(self._arrays())
+            return vars(self)[name]
+
+    @cached_property
+    def tried(self) -> TriedRows:
+        """The rows of all trials, to look up how often one was tried."""
+        deferred = vars(self).get("_tried")
+        return TriedRows.of(self.evaluated) if deferred is None else deferred()
 
     @property
     def evaluated(self) -> Array:
@@ -142,35 +199,29 @@ def _encode(space: Space, configs: list[Config]) -> Array:
 
 class TrialTable:
     """The trials of a study as arrays indexed by trial number. A configuration never changes, so
-    each is encoded once."""
+    each is encoded once, and only if somebody asks for rows."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
-        self._seen: set[int] = set()
-        self._may_change: set[int] = set()
+        self._read = 0  # how many changes were taken over
         self._X = np.empty((0, len(space.columns.cells)))
         self._value, self._cost, self._size = np.empty(0), np.empty(0), np.empty(0)
+        self._load = np.empty(0)
         self._mark = np.empty(0, dtype=np.int8)
         self._raced = np.empty(0, dtype=bool)
         self._folds: dict[int, tuple[float, ...]] = {}
-        self._load: dict[int, float] = {}
         self._finished: dict[int, Trial] = {}
-        self._designed = 0
+        self._end = self._count = self._designed = 0
         self._not_encoded: dict[int, Config] = {}
+        self._places: dict[bytes, list[int]] = {}
 
-    def update(self, trials: Mapping[int, Trial]) -> None:
-        """Take over what has changed since the last update."""
-        added = trials.keys() - self._seen
-        for number in added:
-            self._add(number, trials[number])
-        self._seen |= added
-        # A trial that has finished or failed never changes again.
-        for number in added | self._may_change:
+    def update(self, trials: Mapping[int, Trial], changed: Sequence[int]) -> None:
+        """Take over what has changed since the last update. `changed` are the numbers of the trials
+        that were ever added or changed, in order."""
+        for number in dict.fromkeys(changed[self._read :]):
             trial = trials[number]
-            if trial.state in (State.FINISHED, State.FAILED):
-                self._may_change.discard(number)
-            else:
-                self._may_change.add(number)
+            if number >= self._end or not self._mark[number]:
+                self._add(number, trial)
             self._mark[number] = _MARKS[trial.state]
             if trial.state is State.FAILED and not trial.penalized:
                 self._mark[number] = _IGNORED
@@ -183,69 +234,78 @@ class TrialTable:
                     self._folds[number] = trial.folds
                 if trial.usage is not None:
                     self._load[number] = trial.usage.concurrency
+        self._read = len(changed)
 
     def _add(self, number: int, trial: Trial) -> None:
         if number >= len(self._mark):
             more = max(64, 2 * number) - len(self._mark)
             self._X = np.pad(self._X, ((0, more), (0, 0)))
-            for name in ("_value", "_cost", "_size", "_mark", "_raced"):
+            for name in ("_value", "_cost", "_size", "_load", "_mark", "_raced"):
                 setattr(self, name, np.pad(getattr(self, name), (0, more)))
         self._not_encoded[number] = dict(trial.params)
         self._size[number] = trial.train_size
+        self._load[number] = 1.0
         self._designed += trial.origin is Origin.DESIGN
+        self._count += 1
+        self._end = max(self._end, number + 1)
 
     def rows(self, numbers: list[int]) -> Array:
         """The encoded configurations of these trials."""
         if self._not_encoded:
-            numbers_, configs = list(self._not_encoded), list(self._not_encoded.values())
-            self._X[numbers_] = _encode(self._space, configs)
+            X = _encode(self._space, list(self._not_encoded.values()))
+            self._X[list(self._not_encoded)] = X
+            add_places(self._places, X, self._count - len(X))
             self._not_encoded = {}
         rows: Array = self._X[numbers]
         return rows
 
     def history(
-        self,
-        *,
-        seed: int,
-        number: int,
-        sign: float,
-        handover: Mapping[str, Any],
-        initial: Collection[int] | None,
-        provisional: bool,
-        max_cost: float | None,
-        by: str | None = None,
+        self, *, initial: Set[int] | None, sign: float, by: str | None = None, **known: Any
     ) -> History:
-        """What is known now. `initial` are the trials that decide the reference; None for all. `by`
-        names the cost to use instead of that of the study."""
+        """What is known now; `known` are the other fields. `initial` are the trials that decide the
+        reference; None for all. `by` names the cost to use instead of that of the study."""
+        marks = self._mark[: self._end].copy()
+        return History.deferred(
+            partial(self._arrays, marks, initial, sign, by),
+            partial(self._tried, self._count),
+            designed=self._designed,
+            sign=sign,
+            **known,
+        )
+
+    def _tried(self, count: int) -> TriedRows:
         self.rows([])
-        finished = np.flatnonzero(self._mark == _FINISHED)
-        failed, pending, ignored = (self._mark == mark for mark in (_FAILED, _PENDING, _IGNORED))
+        return TriedRows(self._places, count)
+
+    def _arrays(
+        self, marks: NDArray[np.int8], initial: Set[int] | None, sign: float, by: str | None
+    ) -> dict[str, Any]:
+        """The arrays of a history. What they are made of stays as it is: a trial that has ended
+        does not change, and `marks` says which had ended."""
+        self.rows([])
+        finished = np.flatnonzero(marks == _FINISHED)
+        failed, pending, ignored = (
+            np.flatnonzero(marks == mark) for mark in (_FAILED, _PENDING, _IGNORED)
+        )
         counts = np.ones(len(finished), dtype=bool)
         if initial is not None:
             counts = np.isin(finished, list(initial))
         noise = np.zeros(len(finished))
         if self._folds:
             noise = fold_noise([self._folds.get(n, ()) for n in finished.tolist()])
-        return History(
-            seed=seed,
-            number=number,
-            X=self._X[finished],
-            quality=sign * self._value[finished],
-            cost=self._cost[finished] if by is None else self._costs_by(by, finished),
-            noise=noise,
-            raced=self._raced[finished],
-            failed=self._X[failed],
-            pending=self._X[pending],
-            ignored=self._X[ignored],
-            designed=self._designed,
-            initial=counts,
-            handover=handover,
-            sizes=Sizes(*(self._size[which] for which in (finished, failed, pending, ignored))),
-            load=np.array([self._load.get(n, 1.0) for n in finished.tolist()]),
-            sign=sign,
-            max_cost=max_cost,
-            provisional=provisional,
-        )
+        return {
+            "X": self._X[finished],
+            "quality": sign * self._value[finished],
+            "cost": self._cost[finished] if by is None else self._costs_by(by, finished),
+            "noise": noise,
+            "raced": self._raced[finished],
+            "failed": self._X[failed],
+            "pending": self._X[pending],
+            "ignored": self._X[ignored],
+            "initial": counts,
+            "sizes": Sizes(*(self._size[which] for which in (finished, failed, pending, ignored))),
+            "load": self._load[finished],
+        }
 
     def _costs_by(self, name: str, finished: Indices) -> Array:
         """The costs of this name; NaN where a trial has none."""

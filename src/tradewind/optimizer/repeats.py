@@ -6,7 +6,6 @@ configuration are equal, or they are not.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import replace
 from enum import Enum
 
@@ -19,6 +18,7 @@ from tradewind.types import Array, Indices
 
 _NEGLIGIBLE = 1e-3  # of the spread of all results
 _DIGITS = 10  # of a coordinate in [0, 1]
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # its powers make sums of different rows different
 
 
 class Noise(Enum):
@@ -34,7 +34,7 @@ def noise_of(history: History) -> Noise:
     if history.noise.any():
         return Noise.PRESENT
     groups = repeats(history)
-    if len(groups) == len(history.X):
+    if not groups:
         return Noise.UNKNOWN
     quality = Clip.of(history.quality).forward(history.quality)  # a diverged trial is no spread
     quality = Standardize.of(quality).forward(quality)
@@ -42,23 +42,39 @@ def noise_of(history: History) -> Noise:
     return Noise.PRESENT if noisy else Noise.ABSENT
 
 
-def configuration_keys(history: History) -> list[Hashable]:
-    """A key for each finished trial. Trials with the same one are repeats of a configuration."""
-    return list(zip(row_keys(history.X), history.sizes.finished.tolist(), strict=True))
+def configurations(history: History) -> Indices:
+    """A number for the configuration and the training size of each finished trial (n,): the index
+    of the first trial that has them."""
+    keys = _rounded(np.column_stack([history.X, history.sizes.finished]))
+    words = keys.view(np.uint64)
+    words = words ^ (words >> np.uint64(32))  # the last bits of simple fractions are all 0
+    checksums = (words * _ODD ** np.arange(words.shape[1], dtype=np.uint64)).sum(axis=1)
+    _, which, counts = np.unique(checksums, return_inverse=True, return_counts=True)
+    numbers = np.arange(len(keys))
+    first: dict[bytes, int] = {}
+    for i in np.flatnonzero(counts[which] > 1).tolist():  # all others have no equal
+        numbers[i] = first.setdefault(keys[i].tobytes(), i)
+    return numbers
 
 
 def row_keys(X: Array) -> list[bytes]:
-    """A key for each row. Rows that differ by rounding have the same one: a proposal is rounded
-    when it is decoded, so the repeat of a configuration that a user added may not be exact."""
-    return [row.tobytes() for row in np.round(X, _DIGITS)]
+    """A key for each row. Rows that differ by rounding have the same one."""
+    return [row.tobytes() for row in _rounded(X)]
+
+
+def _rounded(X: Array) -> Array:
+    """A proposal is rounded when it is decoded, so the repeat of a configuration that a user added
+    may not be exact."""
+    return np.ascontiguousarray(np.round(X, _DIGITS))
 
 
 def repeats(history: History) -> list[Indices]:
-    """The finished trials of each configuration, as indices."""
-    members: dict[Hashable, list[int]] = {}
-    for i, key in enumerate(configuration_keys(history)):
-        members.setdefault(key, []).append(i)
-    return [np.array(rows) for rows in members.values()]
+    """The finished trials of each configuration that has more than one, as indices."""
+    numbers = configurations(history)
+    members: dict[int, list[int]] = {}
+    for i in np.flatnonzero(numbers < np.arange(len(numbers))).tolist():
+        members.setdefault(int(numbers[i]), [int(numbers[i])]).append(i)
+    return [np.array(members[first]) for first in sorted(members)]
 
 
 def whole_runs(history: History, rows: Indices) -> Indices:

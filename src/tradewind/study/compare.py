@@ -13,7 +13,7 @@ from tradewind import checks
 from tradewind.data.estimates import Estimate, difference_of_means, paired_difference
 from tradewind.errors import TrialError
 from tradewind.optimizer.history import History
-from tradewind.optimizer.repeats import configuration_keys
+from tradewind.optimizer.repeats import configurations
 from tradewind.study.words import Scale, cost_compared, percent
 from tradewind.types import FinishedTrial, Trial
 
@@ -136,8 +136,8 @@ def measure(
     index: int, trials: Sequence[FinishedTrial], history: History, *, by: str | None = None
 ) -> Measured:
     """What is known of the configuration of one of the finished `trials`."""
-    keys = configuration_keys(history)
-    runs = [i for i, key in enumerate(keys) if key == keys[index]]
+    numbers = configurations(history)
+    runs = np.flatnonzero(numbers == numbers[index]).tolist()
     costs = history.cost[runs]
     costs = costs[np.isfinite(costs)]
     cost = float((costs / len(costs)).sum()) if len(costs) else None

@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from tradewind.data.estimates import Estimate
 from tradewind.optimizer.history import History
-from tradewind.optimizer.repeats import configuration_keys, repeats, whole_runs
+from tradewind.optimizer.repeats import configurations, whole_runs
 from tradewind.study.words import cost_amount, percent, plus_minus, table_lines, unit_of_cost
 from tradewind.types import FinishedTrial
 
@@ -79,11 +81,10 @@ def leaderboard(
 ) -> Leaderboard:
     """The entries of the trials in this `order`, of which each has another configuration. `noise`
     is the standard deviation of one result, if it is not known from folds."""
-    groups, keys = repeats(history), configuration_keys(history)
-    members = {keys[rows[0]]: rows for rows in groups}
+    numbers = configurations(history)
     entries = []
     for i in order:
-        rows, cost = members[keys[i]], float(believed.cost[i])
+        rows, cost = np.flatnonzero(numbers == numbers[i]), float(believed.cost[i])
         runs = tuple(trials[row] for row in rows)
         whole = whole_runs(history, rows)
         mean = float(history.sign * (history.quality[whole] / len(whole)).sum())

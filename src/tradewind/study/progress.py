@@ -40,6 +40,7 @@ class Progress:
         self._done = self._failed = self._running = 0
         self._best = ""
         self._any_finished = self._warned = False
+        self._look_again_at = 0.0  # for the best trial
         self._line = ""  # the last plain line
 
     def __enter__(self) -> Progress:
@@ -58,6 +59,7 @@ class Progress:
         self._any_finished = self._any_finished and kind is None  # do not hide the first error
         with quietly():
             if self._bar is not None:
+                self._show_last_best()
                 self._bar.close()
             elif sys.stderr is not None and (self._show or self._line):
                 self._print()
@@ -92,12 +94,26 @@ class Progress:
         finished = trial.state is State.FINISHED
         self._any_finished = self._any_finished or finished
         if self._bar is not None:
-            if finished:
-                self._best = _describe(self._study.best)
+            self._show_best()
             self._bar.set_postfix_str(self._status(), refresh=False)
             self._bar.update()
         else:
             self._print_sometimes(times=1.5)  # after the next start, if there is one
+
+    def _show_best(self) -> None:
+        """Look for the best trial, but not so often that it takes a tenth of the search: with many
+        trials it takes a while."""
+        now = time.monotonic()
+        if self._any_finished and now >= self._look_again_at:
+            self._best = _describe(self._study.best)
+            ready = time.monotonic()
+            self._look_again_at = ready + 10.0 * (ready - now)
+
+    def _show_last_best(self) -> None:
+        if self._any_finished:
+            with quietly():
+                self._best = _describe(self._study.best)
+                self._bar.set_postfix_str(self._status())
 
     def _warn_above_reference(self, trial: Trial) -> None:
         """Warn once if a trial costs more than a reference that the trials decided and that caps

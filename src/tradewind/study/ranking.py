@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 import numpy as np
 
 from tradewind.errors import NothingQualifies
 from tradewind.goals import Goal, Quality
 from tradewind.optimizer.history import History
-from tradewind.optimizer.repeats import configuration_keys
+from tradewind.optimizer.repeats import configurations
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
-from tradewind.types import Array, Mask
+from tradewind.types import Array, Indices, Mask
 
 
 def winner(history: History, believed: History, goal: Goal, strategy: Strategy) -> int:
@@ -27,17 +25,15 @@ def winner(history: History, believed: History, goal: Goal, strategy: Strategy) 
 def typical(chosen: list[int], history: History, allowed: Mask) -> list[int]:
     """Each of these trials, or the one among its `allowed` (n,) repeats whose result is closest to
     their mean: the first was chosen by luck."""
-    members: dict[Hashable, list[int]] = {}
-    keys = configuration_keys(history)
-    for i in np.flatnonzero(allowed).tolist():
-        members.setdefault(keys[i], []).append(i)
-    return [_middle(members[keys[i]], history.quality) for i in chosen]
+    numbers = configurations(history)
+    same = (np.flatnonzero(allowed & (numbers == numbers[i])) for i in chosen)
+    return [_middle(repeats, history.quality) for repeats in same]
 
 
-def _middle(repeats: list[int], quality: Array) -> int:
+def _middle(repeats: Indices, quality: Array) -> int:
     results = quality[repeats]
     mean = float((results / len(repeats)).sum())
-    return repeats[int(np.argmin(np.abs(results - mean)))]
+    return int(repeats[np.argmin(np.abs(results - mean))])
 
 
 def best_first(believed: History, goal: Goal, strategy: Strategy) -> list[int]:
@@ -51,11 +47,10 @@ def best_first(believed: History, goal: Goal, strategy: Strategy) -> list[int]:
             why = f"the cheapest cost {np.nanmin(seen.cost):.4g}"
         raise NothingQualifies(f"no finished trial meets the goal, {goal.describe()}: {why}")
     utility = goal.utility(seen.quality, seen.cost, seen.noise)
-    keys = configuration_keys(seen)
-    first: dict[Hashable, int] = {}
-    for i in np.argsort(-utility, kind="stable").tolist():  # an unknown utility comes last
-        first.setdefault(keys[i], int(candidates[i]))
-    return list(first.values())
+    order = np.argsort(-utility, kind="stable")  # an unknown utility comes last
+    _, first = np.unique(configurations(seen)[order], return_index=True)
+    best: list[int] = candidates[order[np.sort(first)]].tolist()
+    return best
 
 
 def most_accurate(history: History, believed: History, strategy: Strategy) -> int:

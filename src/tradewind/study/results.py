@@ -22,7 +22,7 @@ from tradewind.goals import CheapestWithin, Frontier, Goal, efficient
 from tradewind.optimizer.belief import Belief
 from tradewind.optimizer.believed import believed
 from tradewind.optimizer.history import History
-from tradewind.optimizer.repeats import Noise, configuration_keys, noise_of, with_repeats
+from tradewind.optimizer.repeats import Noise, configurations, noise_of, with_repeats
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
@@ -107,7 +107,7 @@ class StudyResults:
         """The goal. If the trials decide its reference cost, it is shown as soon as it is known,
         and marked as provisional while it may still change."""
         goal = self._session.plan.goal
-        return self._settle(goal, self._session.snapshot(by=goal.by)[1])
+        return self._settle(goal, self._session.history(by=goal.by))
 
     @property
     def trials(self) -> list[Trial]:
@@ -158,7 +158,7 @@ class StudyResults:
     def _noise_of_one_result(self) -> float | None:
         """The standard deviation of one result, if repeats and no folds tell that there is noise.
         Few repeats tell little about how much there is; a model of all trials tells more."""
-        _, history = self._finished()
+        history = self._session.history()
         if history.noise.any() or noise_of(history) is not Noise.PRESENT:
             return None
         rng = proposal_rng(history.seed, history.number)
@@ -174,7 +174,7 @@ class StudyResults:
         if believed.quality[choice] == believed.quality[best]:
             best = choice
         comparison = compare_trials(trials, history, best, choice, scale=scale, by=goal.by)
-        n = len(set(configuration_keys(history)))
+        n = len(np.unique(configurations(history)))
         return Explanation(trials[choice], trials[best], comparison, n)
 
     def compare(self, a: Trial | int, b: Trial | int, *, level: float = LEVEL) -> Comparison:

@@ -17,6 +17,7 @@ from tradewind.engine.session import Session
 from tradewind.engine.spool import warn_of_spooled
 from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyExists
 from tradewind.goals import Goal, Quality
+from tradewind.log.bulk import paused_gc
 from tradewind.log.events import Created
 from tradewind.log.log import Log, Store
 from tradewind.log.state import StudyState
@@ -92,7 +93,7 @@ def create_study(
         if not load_if_exists:
             raise
         log = store.open(name)
-        state = StudyState.of(log.read(0))
+        state = StudyState.read(log)
         _check_same(name, state, space, maximize=maximize, seed=seed, cost=cost)
         return _open(log, state, name, goal, None if strategy is None else used_strategy)
     session = Session(log, StudyState.of([created]), goal=used_goal, strategy=used_strategy)
@@ -123,7 +124,7 @@ def load_study(
         name = names[0]
     with _listing_names(store, name):
         log = store.open(name)
-    state = StudyState.of(log.read(0))
+    state = StudyState.read(log)
     if space is not None:
         _check_same(name, state, _space_of(space), maximize=state.sign > 0)
     goal = None if goal is None else checks.goal(goal)
@@ -233,7 +234,7 @@ def list_studies(storage: Storage = None) -> list[StudySummary]:
     summaries = []
     for name in store.names():
         try:
-            state = StudyState.of(store.open(name).read(0))
+            state = StudyState.read(store.open(name))
         except FormatError as error:
             _logger.warning("the study %r cannot be read: %s", name, error)
             continue
@@ -270,10 +271,10 @@ def import_study(
     name = Path(path).stem if name is None else name
     goal = None if goal is None else checks.goal(goal)
     given = None if strategy is None else strategy_of(strategy)
-    created, events = read_study(path)
-    state = StudyState.of([created, *events])
-    _parts(state, goal, given)  # fails if a part must be supplied
-    log = open_store(storage).create(name, created, events)
+    with paused_gc():
+        created, events, state = read_study(path)
+        _parts(state, goal, given)  # fails if a part must be supplied
+        log = open_store(storage).create(name, created, events)
     return _open(log, state, name, goal, given)
 
 

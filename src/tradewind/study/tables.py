@@ -16,6 +16,7 @@ import numpy as np
 
 from tradewind.errors import ConfigError, FormatError, SpaceError
 from tradewind.goals import Goal
+from tradewind.log.bulk import paused_gc
 from tradewind.log.events import Created, Event
 from tradewind.log.files import read_lines, write_lines, write_text
 from tradewind.log.log import Log
@@ -35,16 +36,17 @@ def write_study(path: str | PathLike[str], log: Log, table: Callable[[], Table])
     """Write a study in the format of the suffix, completely or not at all."""
     match Path(path).suffix.lower():
         case ".jsonl":
-            write_lines(path, log.read(0))
+            with paused_gc():
+                write_lines(path, log.read(0))
         case ".csv":
             write_text(path, _csv(table()))
         case suffix:
             raise ValueError(f"a study is exported to .jsonl or .csv, but got {suffix!r}")
 
 
-def read_study(path: str | PathLike[str]) -> tuple[Created, list[Event]]:
-    """The first event of a JSON-lines file, and all others. A file that contradicts itself, or
-    holds configurations outside its space, is refused."""
+def read_study(path: str | PathLike[str]) -> tuple[Created, list[Event], StudyState]:
+    """The first event of a JSON-lines file, all others, and the state they imply. A file that
+    contradicts itself, or holds configurations outside its space, is refused."""
     created, *events = read_lines(path)
     assert isinstance(created, Created)
     try:
@@ -60,7 +62,7 @@ def read_study(path: str | PathLike[str]) -> tuple[Created, list[Event]]:
             raise FormatError(
                 f"{path} holds {config}, which is outside its space: {error}"
             ) from None
-    return created, events
+    return created, events, state
 
 
 _DTYPES = (

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
+from tradewind.optimizer.maximizers import local
 from tradewind.optimizer.maximizers.local import ascend
 from tradewind.types import Array
 
@@ -82,6 +83,20 @@ def test_it_finds_the_top_at_the_bounds_where_the_peak_lies_outside(d: int, seed
     score = quadratic(d, rng, inside=False)
     _, f = ascend(score, rng.random((4, d)), free=np.ones((4, d), dtype=bool), steps=100)
     np.testing.assert_allclose(f, score.highest(), atol=2e-3)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_curvature_that_is_kept_leanly_leads_the_same_way(
+    seed: int, inside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(seed)
+    score, start = quadratic(8, rng, inside=inside), rng.random((4, 8))
+    dense = ascend(score, start, free=everywhere(start), steps=10)
+    monkeypatch.setattr(local, "_MANY", 4)
+    lean = ascend(score, start, free=everywhere(start), steps=10)
+    np.testing.assert_allclose(lean[0], dense[0], atol=1e-6)
+    np.testing.assert_allclose(lean[1], dense[1], atol=1e-6)
 
 
 def test_it_climbs_into_a_corner_and_stays_there() -> None:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tradewind.optimizer.surrogates import gp, kernels, posterior
 from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor, invert_factor
+from tradewind.optimizer.surrogates.many_pairs import ManyPairs
 from tradewind.space import Categorical, Float, Space
 from tradewind.types import Array, Columns
 
@@ -612,6 +614,37 @@ def test_the_gradient_of_the_posterior_holds_with_many_parameters() -> None:
         for step in steps
     ]
     assert gradient == pytest.approx(slopes, rel=1e-4, abs=1e-4)
+
+
+def test_short_cuts_for_very_many_parameters_change_rounding_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y, columns = mixed_data(30)
+    new = mixed_data(20, seed=1)[0]
+    plain = fit(X, y, columns)
+    expected = plain.predict_gradient(new)
+    monkeypatch.setattr(posterior, "MANY", 2)
+    monkeypatch.setattr(gp, "MANY", 2)
+    quick = fit(X, y, columns)
+    np.testing.assert_allclose(quick.theta, plain.theta, atol=1e-4)
+    for i in (1, 2):
+        slopes = quick.predict_gradient(new)[i]
+        np.testing.assert_allclose(slopes, expected[i], rtol=1e-3, atol=1e-4)
+
+
+def test_pairs_of_very_many_parameters_are_those_of_the_table() -> None:
+    X, _, columns = mixed_data(30)
+    embedding, rng = kernels.Embedding.of(columns, apart=True), np.random.default_rng(0)
+    table, lean = (kind(embedding, embedding(X)) for kind in (kernels.Pairs, ManyPairs))
+    w, factors = rng.random(MIXED), rng.normal(size=30 * 29 // 2)
+    np.testing.assert_allclose(lean.distances(w), table.distances(w), atol=1e-12)
+    np.testing.assert_allclose(lean.total(factors), table.total(factors), atol=1e-10)
+
+
+def test_with_very_many_parameters_hyper_parameters_are_fitted_to_fewer_points() -> None:
+    X = np.random.default_rng(0).random((50, 400))
+    problem = GaussianProcess(fit_points=40).prepare(X, smooth(X[:, :2]), columns=numbers(400))
+    assert problem.posterior.n == 20
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.5])

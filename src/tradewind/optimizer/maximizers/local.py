@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradewind.checks import freeze_wholes
+from tradewind.optimizer.maximizers.lean import LeanCurvature
 from tradewind.optimizer.maximizers.maximizer import Score, SmoothScore
 from tradewind.space import Bool, Categorical, Int, Parameter, Space
 from tradewind.types import Array, Mask
 
 _FEW_CELLS = 10  # of a categorical column with more values, a random handful is tried
+_MANY = 100  # with more columns than this, some of them are tried, and curvature is kept leanly
 _LONGEST = 0.25  # the longest step of an ascent along one coordinate
 _ARMIJO = 1e-4
 _SETTLED = 1e-4  # scores are logarithms: this is a hundredth of a percent
@@ -145,14 +147,18 @@ def _try_neighbours(
 
 
 def _single_changes(row: Array, space: Space, rng: np.random.Generator) -> Array:
-    """All rows that differ from `row` in one finite column: every category, or the next values."""
+    """All rows that differ from `row` in one finite column: every category, or the next values. Of
+    very many columns, a random hundred is tried."""
     columns: list[int] = []
     values: list[float] = []
-    for j, parameter in enumerate(space.values()):
-        if parameter.cells > 1 and not np.isnan(row[j]):
-            moves = _moves(parameter, float(row[j]), rng)
-            columns += [j] * len(moves)
-            values += moves
+    parameters = list(space.values())
+    finite = np.flatnonzero((space.columns.cells > 1) & ~np.isnan(row))
+    if len(finite) > _MANY:
+        finite = np.sort(rng.choice(finite, size=_MANY, replace=False))
+    for j in finite.tolist():
+        moves = _moves(parameters[j], float(row[j]), rng)
+        columns += [j] * len(moves)
+        values += moves
     rows = np.repeat(row[None, :], len(columns), axis=0)
     rows[np.arange(len(columns)), columns] = values
     # a change may activate parameters, which then need a value
@@ -185,17 +191,19 @@ def ascend(score: SmoothScore, X: Array, *, free: Mask, steps: int) -> tuple[Arr
     k, d = X.shape
     X = X.copy()
     f, g = score.gradient(X)
-    H = np.broadcast_to(np.eye(d), (k, d, d)).copy()
-    fresh = np.ones(k, dtype=bool)  # no curvature learned yet
+    H = DenseCurvature(k, d) if d <= _MANY else LeanCurvature(k)
     shrink = np.ones(k)
     for _ in range(steps):
-        p = _direction(X, g, H, free, fresh) * shrink[:, None]
+        p = _direction(X, g, H, free) * shrink[:, None]
         target = np.where(free, np.clip(X + p, 0.0, 1.0), X)
         f_new, g_new = score.gradient(target)
         s = np.where(free, target - X, 0.0)
         gain = np.einsum("ij,ij->i", np.where(free, g, 0.0), s)
         better = (f_new >= f + _ARMIJO * gain) & np.isfinite(f_new) & (gain > 0)
-        H, fresh = _update(H, s, np.where(free, g - g_new, 0.0), better, fresh)
+        y = np.where(free, g - g_new, 0.0)
+        use, sy, yy = _usable(s, y, better)
+        if use.any():
+            H.learn(s, y, use, sy, yy)
         rise = np.subtract(f_new, f, out=np.zeros_like(f), where=better)  # both may be -inf
         settled = better & (rise < _SETTLED)
         X = np.where(better[:, None], target, X)
@@ -206,34 +214,48 @@ def ascend(score: SmoothScore, X: Array, *, free: Mask, steps: int) -> tuple[Arr
     return X, f
 
 
-def _direction(X: Array, g: Array, H: Array, free: Mask, fresh: Mask) -> Array:
+def _direction(X: Array, g: Array, H: DenseCurvature | LeanCurvature, free: Mask) -> Array:
     """The quasi-Newton direction. Coordinates that would leave the cube are left out."""
     blocked = ~free | ((X <= 0.0) & (g < 0.0)) | ((X >= 1.0) & (g > 0.0))
     g = np.where(blocked, 0.0, g)
-    p = np.where(blocked, 0.0, np.einsum("kij,kj->ki", H, g))
+    p = np.where(blocked, 0.0, H.times(g))
     uphill = np.einsum("ij,ij->i", p, g) > 0.0
     p = np.where(uphill[:, None], p, g)
     longest = np.maximum(np.abs(p).max(axis=1), 1e-300)
-    length = np.where(fresh | ~uphill, 0.1 / longest, np.minimum(1.0, _LONGEST / longest))
+    length = np.where(H.fresh | ~uphill, 0.1 / longest, np.minimum(1.0, _LONGEST / longest))
     return np.asarray(p * length[:, None])
 
 
-def _update(H: Array, s: Array, y: Array, better: Mask, fresh: Mask) -> tuple[Array, Mask]:
-    """BFGS update of the inverse Hessian of −score, where the curvature condition holds."""
+class DenseCurvature:
+    """The inverse Hessian of −score at each of k rows, as matrices (k, d, d)."""
+
+    def __init__(self, k: int, d: int) -> None:
+        self._H = np.broadcast_to(np.eye(d), (k, d, d)).copy()
+        self.fresh = np.ones(k, dtype=bool)  # nothing learned yet
+
+    def times(self, g: Array) -> Array:
+        """H g, for a vector of each row (k, d)."""
+        return np.asarray(np.einsum("kij,kj->ki", self._H, g))
+
+    def learn(self, s: Array, y: Array, use: Mask, sy: Array, yy: Array) -> None:
+        """BFGS update of the rows to `use`, after steps s (k, d) that changed the gradients by −y
+        (k, d). The products s·y and y·y are given (k,)."""
+        s, y, sy, yy = s[use], y[use], sy[use], yy[use]
+        scale = np.where(self.fresh[use], sy / yy, 1.0)  # first guess of scale
+        scaled = scale[:, None, None] * self._H[use]
+        Hy = np.einsum("kij,kj->ki", scaled, y)
+        yHy = np.einsum("ij,ij->i", y, Hy)
+        cross = np.einsum("ki,kj->kij", Hy, s)
+        self._H[use] = (
+            scaled
+            - (cross + cross.transpose(0, 2, 1)) / sy[:, None, None]
+            + ((1.0 + yHy / sy) / sy)[:, None, None] * np.einsum("ki,kj->kij", s, s)
+        )
+        self.fresh[use] = False
+
+
+def _usable(s: Array, y: Array, better: Mask) -> tuple[Mask, Array, Array]:
+    """Where the curvature condition holds, and the products s·y and y·y of each row."""
     sy = np.einsum("ij,ij->i", s, y)
     yy = np.einsum("ij,ij->i", y, y)
-    use = better & (yy > 1e-200) & (sy > 1e-12 * yy) & np.isfinite(yy)
-    if not use.any():
-        return H, fresh
-    s, y, sy, yy = s[use], y[use], sy[use], yy[use]
-    scaled = np.where(fresh[use], sy / yy, 1.0)[:, None, None] * H[use]  # first guess of scale
-    Hy = np.einsum("kij,kj->ki", scaled, y)
-    yHy = np.einsum("ij,ij->i", y, Hy)
-    cross = np.einsum("ki,kj->kij", Hy, s)
-    H = H.copy()
-    H[use] = (
-        scaled
-        - (cross + cross.transpose(0, 2, 1)) / sy[:, None, None]
-        + ((1.0 + yHy / sy) / sy)[:, None, None] * np.einsum("ki,kj->kij", s, s)
-    )
-    return H, fresh & ~use
+    return better & (yy > 1e-200) & (sy > 1e-12 * yy) & np.isfinite(yy), sy, yy

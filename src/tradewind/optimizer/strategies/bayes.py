@@ -108,7 +108,7 @@ class Bayes(Strategy):
         self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator
     ) -> Proposal:
         design = self.design_for(goal)
-        if not history.staged and len(history.evaluated) < design.size:
+        if not history.staged and history.tried.count < design.size:
             return Proposal(design.point(space, history, rng), Origin.DESIGN)
         if not len(history.X):  # all trials have failed or are still running
             return Proposal(fresh_point(space, history, rng), Origin.DESIGN)

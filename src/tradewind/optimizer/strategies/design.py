@@ -7,7 +7,6 @@ the same whoever asks for it and whenever.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
 
@@ -61,24 +60,21 @@ class Design:
 
     def point(self, space: Space, history: History, rng: np.random.Generator) -> Array:
         """The next point (d,) that no trial has tried, or a random one if the design is over."""
-        tried = {row.tobytes() for row in history.evaluated}
         points = self.points(space, history.seed)[history.designed :]
-        for row in space.encode(space.decode(points)):  # rounded, as the log returns them
-            if row.tobytes() not in tried:
-                return np.asarray(row)
-        return fresh_point(space, history, rng)
+        rows = space.encode(space.decode(points))  # rounded, as the log returns them
+        new = np.flatnonzero(history.tried.times(rows) == 0)
+        return rows[new[0]] if len(new) else fresh_point(space, history, rng)
 
 
 def fresh_point(space: Space, history: History, rng: np.random.Generator) -> Array:
     """A random row (d,) that no trial has tried. If all have been, one of the least tried."""
-    tried = Counter(row.tobytes() for row in history.evaluated)
     rows = space.sample(64, rng=rng)
-    for row in rows:
-        if row.tobytes() not in tried:
-            return np.asarray(row)
+    new = np.flatnonzero(history.tried.times(rows) == 0)
+    if len(new):
+        return np.asarray(rows[new[0]])
     grid = space.grid()
     rows = rows if grid is None else grid
-    times = np.array([tried[row.tobytes()] for row in rows])
+    times = history.tried.times(rows)
     return np.asarray(rows[rng.choice(np.flatnonzero(times == times.min()))])
 
 

@@ -159,7 +159,7 @@ def repeat_of(history: History, best_first: Indices) -> Array | None:
     """The row (d,) of the best trial, to be run again; None if a repeat is running or has failed,
     or if it costs too much."""
     others = np.vstack([history.failed, history.pending, history.ignored])
-    if not set(row_keys(history.X)).isdisjoint(row_keys(others)):
+    if len(others) and not set(row_keys(history.X)).isdisjoint(row_keys(others)):
         return None
     best, limit = best_first[0], history.max_cost
     if limit is not None and not history.cost[best] <= limit:

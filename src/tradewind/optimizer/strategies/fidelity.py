@@ -131,7 +131,7 @@ class MultiFidelity(Strategy):
         the first result is cheap, and the second says what a full run costs. Last, the first
         configuration that was run in full is run at the smallest size, to compare the two."""
         design, sizes = self._bayes.design_for(goal), SizeColumn.of(space.columns)
-        if len(history.evaluated) < design.size:
+        if history.tried.count < design.size:
             row = design.point(space, history, rng)
             pair, second = divmod(history.designed % sizes.count, 2)
             cell = sizes.count - 1 - pair if second else pair
@@ -140,9 +140,9 @@ class MultiFidelity(Strategy):
             return None
         rows = history.evaluated
         full = rows[(rows == sizes.largest(rows))[:, sizes.column]][:1]
-        tried = {row.tobytes() for row in rows}
-        smallest = [row for row in sizes.at(full, 0) if row.tobytes() not in tried]
-        return smallest[0] if smallest else None
+        smallest = sizes.at(full, 0)
+        new = np.flatnonzero(history.tried.times(smallest) == 0)
+        return smallest[new[0]] if len(new) else None
 
     def _fit(
         self, space: Space, goal: Goal, history: History, rng: np.random.Generator

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tradewind.optimizer.history import History, alike
+from tradewind.optimizer.history import History, TriedRows, alike
 from tradewind.optimizer.log_error import LogError
 from tradewind.optimizer.strategies.costs import Charge, Price, slope_by_cost
 from tradewind.optimizer.strategies.target import Target
@@ -101,7 +101,7 @@ class ModelScore:
     models: Models
     target: Target
     charge: Charge | None
-    tried: frozenset[bytes]
+    tried: TriedRows
     pending: Array
     columns: Columns
 
@@ -112,7 +112,7 @@ class ModelScore:
         if charge is not None:
             same = cost if charge.model is models.cost else None
             value = charge(value, same or charge.model.predict(X))
-        again = np.array([row.tobytes() in self.tried for row in X])
+        again = self.tried.times(X) > 0
         if len(self.pending):
             again |= alike(X, self.pending, self.columns)
         return np.where(again, -np.inf, value)
@@ -153,5 +153,4 @@ def model_score(
     parts = (models.quality, models.cost, None if charge is None else charge.model)
     smooth = all(isinstance(part, Differentiable) for part in parts if part is not None)
     kind = SmoothModelScore if smooth else ModelScore
-    tried = frozenset(row.tobytes() for row in history.evaluated)
-    return kind(models, target, charge, tried, history.pending, columns)
+    return kind(models, target, charge, history.tried, history.pending, columns)

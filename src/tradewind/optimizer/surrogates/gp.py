@@ -18,7 +18,7 @@ from scipy.linalg import lapack
 
 from tradewind.checks import between, freeze_wholes
 from tradewind.optimizer.surrogates.hiccups import without_hiccups
-from tradewind.optimizer.surrogates.kernels import Embedding, matern52, squared_distances
+from tradewind.optimizer.surrogates.kernels import MANY, Embedding, matern52, squared_distances
 from tradewind.optimizer.surrogates.neutral import NoSizeEffect, NoTrend
 from tradewind.optimizer.surrogates.posterior import JITTER, Data, Peak, Posterior
 from tradewind.optimizer.surrogates.sizes import SizeCurve, SizeEffect
@@ -80,7 +80,9 @@ class GaussianProcess:
     power_std: float | None = None
     robust: bool = False
     max_steps: int = 50
-    fit_points: int = 300  # hyper-parameters are fitted to at most this many points, spread evenly
+    # Hyper-parameters are fitted to at most this many points, spread evenly, and to fewer if there
+    # are more than 100 of them.
+    fit_points: int = 300
 
     def __post_init__(self) -> None:
         if self.size_power is not None:
@@ -202,8 +204,9 @@ class Problem:
     @cached_property
     def posterior(self) -> Posterior:
         """The posterior of the hyper-parameters, from a part of the data if they are many."""
-        n = len(self.data.t)
-        rows = np.unique(np.linspace(0, n - 1, min(n, self.process.fit_points)).astype(int))
+        n, d = len(self.data.t), self.embedding.d
+        most = round(self.process.fit_points / np.sqrt(max(d / MANY, 1.0)))  # the same effort
+        rows = np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
         data = self.data.take(rows)
         return Posterior(self.process, data, self.embedding, self.sizes, self.shift)
 
@@ -365,11 +368,17 @@ class GPPredictor:
         trend = self.covariance.trend
         m = embedding.smooth
         inward = embedding.slopes(X) * self.covariance.roots[:m]
-        difference = at.points.features[:, None, :m] - self.points.features[:, :m]  # (q, n, m)
+        here, there = at.points.features[:, :m], self.points.features[:, :m]
+        # (q, n, m), unless that would be too large
+        difference = here[:, None, :] - there if embedding.d <= MANY else None
 
         def gradient(weight: Array) -> Array:
-            by = np.einsum("qn,qnm->qm", 2.0 * at.slope * weight, difference) * inward
-            full = embedding.gather(by)
+            pull = 2.0 * at.slope * weight
+            if difference is None:
+                by = pull.sum(axis=1)[:, None] * here - pull @ there
+            else:
+                by = np.einsum("qn,qnm->qm", pull, difference)
+            full = embedding.gather(by * inward)
             full[:, sizes.columns] = 0.0  # there is nothing between two sizes
             return full + trend.gather(X, weight @ self.points.linear)
 

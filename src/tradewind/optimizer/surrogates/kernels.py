@@ -21,6 +21,7 @@ from tradewind.types import Array, Columns
 
 _SQRT5 = float(np.sqrt(5.0))
 _CENTRE = 0.5
+MANY = 100  # with more parameters than this, computations take short cuts
 _ARC = 2.0  # radians; with radius 1/_ARC, nearby values are as far apart as on the line
 
 
@@ -57,11 +58,13 @@ class Embedding:
         if b:
             cos, sin = self._arcs(X)
             Z[:, a : a + b], Z[:, a + b : m] = cos / _ARC, sin / _ARC
-        for j, k in self.categories:
-            active = np.flatnonzero(~np.isnan(X[:, j]))
-            index = np.minimum((X[active, j] * k).astype(np.int64), k - 1)
-            Z[active, m + index] = np.sqrt(0.5)
-            m += k
+        if self.categories:
+            columns, cells = np.transpose(self.categories)
+            rows, which = np.nonzero(~np.isnan(X[:, columns]))
+            k = cells[which]
+            index = np.minimum((X[rows, columns[which]] * k).astype(np.int64), k - 1)
+            first = m + np.cumsum(cells) - cells
+            Z[rows, first[which] + index] = np.sqrt(0.5)
         return Z
 
     def slopes(self, X: Array) -> Array:
@@ -86,15 +89,25 @@ class Embedding:
         full[:, self.arcs] = by_feature[:, a : a + b] + by_feature[:, a + b :]
         return full
 
-    def pair_distances(self, Z: Array) -> Array:
-        """Squared distances of every pair i < j of features Z along every parameter:
-        (d, n(n−1)/2)."""
+
+class Pairs:
+    """The squared distances of all pairs i < j of features Z (n, p) along each of d parameters, as
+    a table."""
+
+    def __init__(self, embedding: Embedding, Z: Array) -> None:
         i, j = np.triu_indices(len(Z), k=1)
-        D = np.zeros((self.d, len(i)))
-        for q, parameter in enumerate(self.owner):
+        self._D = np.zeros((embedding.d, len(i)))
+        for q, parameter in enumerate(embedding.owner):
             z = Z[:, q]
-            D[parameter] += np.square(z[i] - z[j])
-        return D
+            self._D[parameter] += np.square(z[i] - z[j])
+
+    def distances(self, w: Array) -> Array:
+        """r² of each pair, with the weights w (d,)."""
+        return w @ self._D
+
+    def total(self, factors: Array) -> Array:
+        """The sum over pairs of squared distances times `factors`, for each parameter (d,)."""
+        return self._D @ factors
 
 
 def squared_distances(A: Array, B: Array) -> Array:

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
-from tradewind.optimizer.surrogates.kernels import Embedding, matern52
+from tradewind.optimizer.surrogates.kernels import MANY, Embedding, Pairs, matern52
+from tradewind.optimizer.surrogates.many_pairs import ManyPairs
 from tradewind.optimizer.surrogates.neutral import NoSizeEffect
 from tradewind.optimizer.surrogates.sizes import SizeEffect
 from tradewind.types import Array, Indices
@@ -80,7 +81,7 @@ class Posterior:
         shift: Array | float = 0.0,
     ) -> None:
         self.d, self.n, self.t, self.known = embedding.d, len(data.t), data.t, data.known
-        self.D = embedding.pair_distances(data.Z)
+        self.pairs = (Pairs if self.d <= MANY else ManyPairs)(embedding, data.Z)
         self.upper = np.triu_indices(self.n, k=1)
         self.sizes = sizes
         self.product = sizes.product(data.rho[self.upper[0]], data.rho[self.upper[1]])
@@ -129,7 +130,7 @@ class Posterior:
         d, n = self.d, self.n
         w, a, eta = np.exp(-2.0 * theta[:d]), np.exp(theta[d]), np.exp(theta[d + 1])
         sizes, diagonal = self.sizes.with_variances(theta[d + 2 :]), np.diag_indices(n)
-        k, slope = matern52(w @ self.D)
+        k, slope = matern52(self.pairs.distances(w))
         K = np.zeros((n, n))
         factor = a + sizes.b * self.product
         K[self.upper] = factor * k + sizes.v * self.product + self.fixed
@@ -151,7 +152,7 @@ class Posterior:
         pairs = G[self.upper]
         trace = 0.5 * float(np.trace(G))
         gradient = np.empty_like(theta)
-        gradient[:d] = -2.0 * w * (self.D @ (pairs * slope * factor))
+        gradient[:d] = -2.0 * w * self.pairs.total(pairs * slope * factor)
         gradient[d] = a * (float(pairs @ k) + trace * (1.0 + JITTER))
         gradient[d + 1] = eta * trace
         gradient[d + 2 :] = sizes.gradient(pairs, np.diag(G), k, self.product, self.squares)
