@@ -175,9 +175,7 @@ class SqliteLog:
 
     def _read(self, db: sqlite3.Connection, head: Head, after: int) -> tuple[list[Event], Head]:
         rows = db.execute(
-            "SELECT position, CAST(event AS BLOB) FROM events "
-            "WHERE study = ? AND position >= ? ORDER BY position",
-            (self._study, first_row(head, after)),
+            f"{_LINE} AND position >= ? ORDER BY position", (self._study, first_row(head, after))
         ).fetchall()
         if not rows:
             self._end(db, head)
@@ -214,18 +212,19 @@ class SqliteLog:
             )
         return frozenset(trial for trial, holds in leased.items() if holds)
 
-    def _end(self, db: sqlite3.Connection, head: Head) -> tuple[int, str | None]:
+    def _end(self, db: sqlite3.Connection, head: Head) -> tuple[int, str]:
         """The length of the log, and the line that is stored where `head` ends."""
-        row = db.execute(
-            "SELECT (SELECT coalesce(max(position) + 1, 0) FROM events WHERE study = id), "
-            "(SELECT CAST(event AS BLOB) FROM events WHERE study = id AND position = ?) "
-            "FROM studies WHERE id = ?",
-            (head.length - 1, self._study),
-        ).fetchone()
-        if row is None:
+        last = db.execute(f"{_LINE} ORDER BY position DESC LIMIT 1", (self._study,)).fetchone()
+        if last is None:
             raise gone(self._name, self._file.path)
-        length, line = row
-        return length, None if line is None else line.decode(errors="replace")
+        length = last[0] + 1
+        if length > head.length > 0:  # somebody else has written
+            at = (self._study, head.length - 1)
+            last = db.execute(f"{_LINE} AND position = ?", at).fetchone() or (0, b"")
+        return length, last[1].decode(errors="replace")
+
+
+_LINE = "SELECT position, CAST(event AS BLOB) FROM events WHERE study = ?"
 
 
 def _insert(db: sqlite3.Connection, study: int, at: int, lines: list[str]) -> None:
