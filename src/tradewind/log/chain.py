@@ -10,8 +10,8 @@ digests. They are hashed as they are, and get digests from the next event on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 from tradewind.errors import FormatError, LogDiverged
 
@@ -21,8 +21,7 @@ _FROM = -_DIGITS - len('"}')  # where the digest begins in a line
 _TAIL = len(_FIELD) - _FROM
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """A log as far as it has been read: the number of events, the digest of them all, and the last
     line as it is stored."""
 
@@ -44,7 +43,7 @@ def seal(head: Head, bodies: Sequence[str]) -> tuple[list[str], Head]:
     digest, lines = head.digest, []
     for body in bodies:
         digest = _digest(digest, body)
-        lines.append(f'{body[:-1]}{_FIELD}{digest}"}}')
+        lines.append(body[:-1] + _FIELD + digest + '"}')
     if not lines:
         return lines, head
     return lines, Head(head.length + len(lines), digest, lines[-1])
@@ -98,4 +97,4 @@ def _is_sealed(line: str) -> bool:
 
 
 def _digest(before: str, body: str) -> str:
-    return sha256(f"{before}{body}".encode()).hexdigest()[:_DIGITS]
+    return sha256((before + body).encode()).hexdigest()[:_DIGITS]

@@ -176,9 +176,7 @@ class SqliteLog:
 
     def _read(self, db: sqlite3.Connection, head: Head, after: int) -> tuple[list[Event], Head]:
         rows = db.execute(
-            "SELECT position, CAST(event AS BLOB) FROM events "
-            "WHERE study = ? AND position >= ? ORDER BY position",
-            (self._study, first_row(head, after)),
+            f"{_LINE} AND position >= ? ORDER BY position", (self._study, first_row(head, after))
         )
         first = rows.fetchmany(1)
         if not first:
@@ -216,18 +214,19 @@ class SqliteLog:
         ended = [(self._study, trial) for trial in trials]
         db.executemany("DELETE FROM leases WHERE study = ? AND trial = ?", ended)
 
-    def _end(self, db: sqlite3.Connection, head: Head) -> tuple[int, str | None]:
+    def _end(self, db: sqlite3.Connection, head: Head) -> tuple[int, str]:
         """The length of the log, and the line that is stored where `head` ends."""
-        row = db.execute(
-            "SELECT (SELECT coalesce(max(position) + 1, 0) FROM events WHERE study = id), "
-            "(SELECT CAST(event AS BLOB) FROM events WHERE study = id AND position = ?) "
-            "FROM studies WHERE id = ?",
-            (head.length - 1, self._study),
-        ).fetchone()
-        if row is None:
+        last = db.execute(f"{_LINE} ORDER BY position DESC LIMIT 1", (self._study,)).fetchone()
+        if last is None:
             raise gone(self._name, self._file.path)
-        length, line = row
-        return length, None if line is None else line.decode(errors="replace")
+        length = last[0] + 1
+        if length > head.length > 0:  # somebody else has written
+            at = (self._study, head.length - 1)
+            last = db.execute(f"{_LINE} AND position = ?", at).fetchone() or (0, b"")
+        return length, last[1].decode(errors="replace")
+
+
+_LINE = "SELECT position, CAST(event AS BLOB) FROM events WHERE study = ?"
 
 
 def _insert(db: sqlite3.Connection, study: int, at: int, lines: list[str]) -> None:
