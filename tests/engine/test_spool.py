@@ -21,6 +21,8 @@ from tests.processes import forked
 from tests.studies import Unreachable, create, events_of, score, states, study_of
 from tradewind.engine import spool
 from tradewind.errors import LogDiverged, StorageError
+from tradewind.log.chain import START, seal
+from tradewind.log.codec import encode
 from tradewind.log.events import Created, Failed, Finished, Proposed
 from tradewind.log.files import read_lines, write_lines
 from tradewind.log.sqlite import SqliteLog, SqliteStore
@@ -440,7 +442,11 @@ def sabotage(place: Place, name: str) -> Path:
         case "another configuration":
             write_lines(bad, [first, replace(proposed, params={"x": 7.0, "k": 1}), end])
         case "impossible":
-            write_lines(bad, [first, proposed, Finished(0, Outcome(0.5, share=0.5, trainings=0))])
+            # no outcome like this can be made, so it is written as text
+            finished = encode(Finished(0, Outcome(0.5, trainings=7))).replace(":7", ":0")
+            last = '{"format":1,"event":"end","events":3}'
+            lines, _ = seal(START, [encode(first), encode(proposed), finished, last])
+            bad.write_text("\n".join(lines) + "\n")
         case "no pairs":
             write_lines(bad, [first, proposed, proposed, end])
         case "other numbers":
