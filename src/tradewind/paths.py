@@ -19,15 +19,18 @@ _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
+    stat.S_IFLNK: "a link",
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
 
 
-def open_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file to read its bytes. Anything but a regular file is refused at once."""
-    _check(path, os.stat(path))  # before it is opened: opening a device may already do something
-    return open(path, "rb", opener=_open)
+def open_file(path: str | os.PathLike[str], *, follow: bool = True) -> BinaryIO:
+    """Open a file to read its bytes. Anything but a regular file is refused at once, and so is a
+    link unless it may be followed."""
+    # before it is opened: opening a device may already do something
+    _check(path, os.stat(path, follow_symlinks=follow))
+    return open(path, "rb", opener=_open if follow else _open_no_link)
 
 
 def check_file(path: str | os.PathLike[str]) -> None:
@@ -54,6 +57,10 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(OSError):
             os.unlink(draft)
         raise
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return _open(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
 def _open(path: str, flags: int) -> int:

@@ -481,7 +481,7 @@ def test_a_file_that_is_too_large_is_left_alone(
     place.tell()
     monkeypatch.setattr(spool, "_LARGEST", 100)
     assert place.study.restore() == []
-    assert "too large" in caplog.text
+    assert "must not have more than 100 bytes" in caplog.text
     assert len(place.files) == 1
 
 

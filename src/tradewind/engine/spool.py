@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -23,6 +22,7 @@ from tradewind.log.events import Created, Event, Failed, Finished, Proposed
 from tradewind.log.files import parse_lines, write_lines
 from tradewind.log.stalls import FINAL
 from tradewind.output import logger as _logger
+from tradewind.paths import open_file
 from tradewind.types import Origin
 
 _LARGEST = 2**26  # bytes of a file
@@ -162,10 +162,9 @@ def _paths(session: Session) -> list[str]:
 
 
 def _read(path: str, creation: Created) -> list[Result]:
-    with open(path, "rb", opener=_open_file) as file:
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode) or about.st_size > _LARGEST:
-            raise FormatError("it is not a file, or too large")
+    with open_file(path, follow=False) as file:
+        if os.fstat(file.fileno()).st_size > _LARGEST:
+            raise FormatError(f"it must not have more than {_LARGEST} bytes")
         first, *events = parse_lines(file)
     if encode(first) != encode(creation):
         raise FormatError("it belongs to another study")
@@ -179,12 +178,6 @@ def _read(path: str, creation: Created) -> list[Result]:
     if 2 * len(results) != len(events):
         raise FormatError("it must hold configurations and results in turn")
     return results
-
-
-def _open_file(path: str, flags: int) -> int:
-    """Open a file, but not what a link points to, and without waiting for the other end of a
-    pipe."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def _refuse(path: str, error: Exception) -> None:
