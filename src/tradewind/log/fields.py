@@ -255,9 +255,9 @@ class DataclassCodec:
     def _make(self, values: dict[str, Any]) -> Any:
         if self._checks_itself:
             return self._kind(**values)
-        made: Any = object.__new__(self._kind)  # __init__ of a frozen dataclass takes twice as long
-        vars(made).update(self._constants)
+        state = self._constants | values
         for name in self._mappings:
-            vars(made)[name] = {}
-        vars(made).update(values)
+            state.setdefault(name, {})
+        made: Any = object.__new__(self._kind)  # __init__ of a frozen dataclass takes twice as long
+        object.__setattr__(made, "__dict__", state)
         return made

@@ -233,7 +233,7 @@ class StudyState:
         late = trial is not None and trial.state is State.ABANDONED and to is State.FINISHED
         self._check(event, trial is not None and (trial.state in OPEN or late))
         assert trial is not None
-        self.trials[number] = altered(trial, changes, kind, state=to)
+        self.trials[number] = altered(trial, {**changes, "state": to}, kind)
         self.changed.append(number)
 
     def _check(self, event: Event, possible: bool) -> None:
@@ -255,21 +255,23 @@ class StudyState:
         self._check(event, number < self.claims and number not in self.trials)
         wanted = self._taken.pop(number, None)
         if event.origin is Origin.ENQUEUED:
-            proposed = (event.params, event.train_size)
-            as_wanted = wanted is not None and proposed == (wanted.params, wanted.train_size)
+            asked = (event.params, event.train_size)
+            as_wanted = wanted is not None and asked == (wanted.params, wanted.train_size)
             self._check(event, as_wanted)
         size: Any = 1.0 if event.train_size is None else event.train_size
         if self.space.size_name is not None:
             size = event.params.get(self.space.size_name, 1.0)
         is_size = isinstance(size, (int, float)) and 0.0 < size <= 1.0
         self._check(event, self.allows_size(event.train_size) and is_size)
-        self.trials[number] = altered(
-            self._blank,
-            {"params": event.params, "origin": event.origin, "expected_cost": event.expected_cost},
-            number=number,
-            seed=trial_seed(self.seed, number),
-            train_size=float(size),
-        )
+        proposed = {
+            "number": number,
+            "params": event.params,
+            "origin": event.origin,
+            "seed": trial_seed(self.seed, number),
+            "train_size": float(size),
+            "expected_cost": event.expected_cost,
+        }
+        self.trials[number] = altered(self._blank, proposed)
         self.changed.append(number)
         self._proposed_at.append((self.position, number))
         if event.handover and number >= self.handover[0]:
@@ -302,12 +304,9 @@ class StudyState:
         self._finished_at = {}
 
 
-def altered(
-    trial: Trial, changes: Mapping[str, Any], kind: type[Trial] = Trial, **more: Any
-) -> Trial:
+def altered(trial: Trial, changes: dict[str, Any], kind: type[Trial] = Trial) -> Trial:
     """The trial with some changes. `dataclasses.replace` takes ten times as long, and a study with
     many trials makes many copies."""
     copy = object.__new__(kind)
-    vars(copy).update(vars(trial))
-    vars(copy).update(changes, **more)
+    object.__setattr__(copy, "__dict__", vars(trial) | changes)
     return copy
