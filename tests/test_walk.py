@@ -14,9 +14,9 @@ from tests.walk import Walk
 @pytest.mark.parametrize(
     ("take", "files", "lines"),
     [
-        pytest.param(walk.optimize_walk, 41, 6500, id="optimize"),
-        pytest.param(walk.ask_tell_walk, 30, 5000, id="ask and tell"),
-        pytest.param(walk.sqlite_tell_walk, 17, 3300, id="tell to SQLite"),
+        pytest.param(walk.optimize_walk, 40, 6400, id="optimize"),
+        pytest.param(walk.ask_tell_walk, 29, 4960, id="ask and tell"),
+        pytest.param(walk.sqlite_tell_walk, 15, 3080, id="tell to SQLite"),
     ],
 )
 def test_a_step_stays_short(take: Callable[[], Walk], files: int, lines: int) -> None:

@@ -36,6 +36,7 @@ class Head(NamedTuple):
 
 
 START = Head()
+ADVICE = "tradewind.repair keeps everything before the damage"
 
 
 def seal(head: Head, bodies: Sequence[str]) -> tuple[list[str], Head]:
@@ -72,6 +73,11 @@ def unseal(head: Head, lines: Iterable[str]) -> tuple[list[str], Head]:
             digest = _digest(digest, body)
         bodies.append(body)
     return bodies, Head(head.length + len(bodies), digest, line)
+
+
+def advise(error: Exception) -> str:
+    """What an error says about a line, and what can be done, unless a newer version wrote it."""
+    return f"{error}" if "update Tradewind" in str(error) else f"{error}; {ADVICE}"
 
 
 def check_same(head: Head, length: int, line: str | None, place: str) -> None:

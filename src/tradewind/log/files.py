@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from tradewind.errors import FormatError, StorageError
-from tradewind.log.chain import START, seal, unseal
+from tradewind.log.chain import START, advise, seal, unseal
 from tradewind.log.codec import FORMAT, decode, encode
 from tradewind.log.events import Created, Event
 from tradewind.paths import open_file, replace_file
@@ -40,8 +40,8 @@ def scan_lines(path: str | os.PathLike[str]) -> tuple[list[Event], FormatError |
         raise StorageError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
     except (FormatError, UnicodeDecodeError) as error:
         place = f"{os.fspath(path)}, line {len(events) + 1}"
-        hint = "" if events else "; only a .jsonl file that study.export wrote can be imported"
-        return events, FormatError(f"{place}: {error}{hint}")
+        hint = "only a .jsonl file that study.export wrote can be imported"
+        return events, FormatError(f"{place}: {advise(error) if events else f'{error}; {hint}'}")
     if not events:
         return events, FormatError(f"{os.fspath(path)} holds no study: it is empty")
     return events, None

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from tradewind.errors import FormatError
-from tradewind.log.chain import START, Head, check_same, unseal
+from tradewind.log.chain import ADVICE, START, Head, advise, check_same, unseal
 from tradewind.log.codec import decode_lines
 from tradewind.log.events import Event
 
@@ -42,10 +42,12 @@ def read_rows(rows: Iterable[Row], head: Head, after: int, place: str) -> tuple[
             known, new = end, lines[max(0, end.length - position) :]
             bodies, end = unseal(known, new)
         except FormatError as error:
-            advice = "tradewind.repair keeps everything before the damage"
-            raise FormatError(f"{place} is damaged: {error}; {advice}") from None
+            raise FormatError(f"{place} is damaged: {error}; {ADVICE}") from None
         skip = max(0, after - known.length)
-        events += decode_lines(bodies[skip:], known.length + skip, place)
+        try:
+            events += decode_lines(bodies[skip:], known.length + skip, place)
+        except FormatError as error:
+            raise FormatError(advise(error)) from None
         position += len(lines)
     check_same(head, position, head.line, place)
     return events, end

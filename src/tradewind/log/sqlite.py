@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 
 from tradewind import checks
-from tradewind.errors import NoSuchStudy
-from tradewind.log.chain import START, Head, check_same, seal
+from tradewind.errors import FormatError, NoSuchStudy
+from tradewind.log.chain import ADVICE, START, Head, check_same, seal
 from tradewind.log.codec import encode
 from tradewind.log.events import Created, Event
 from tradewind.log.log import (
@@ -230,10 +230,13 @@ _LINE = "SELECT position, CAST(event AS BLOB) FROM events WHERE study = ?"
 
 
 def _insert(db: sqlite3.Connection, study: int, at: int, lines: list[str]) -> None:
+    before = db.total_changes
     db.executemany(
         "INSERT INTO events VALUES (?, ?, ?)",
         [(study, position, line) for position, line in enumerate(lines, at)],
     )
+    if db.total_changes - before != len(lines):  # a trigger, added since the file was opened
+        raise FormatError(f"the file holds a trigger, so nothing was written; {ADVICE}")
 
 
 def _find_id(db: sqlite3.Connection, name: str) -> int | None:

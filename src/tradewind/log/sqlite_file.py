@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from tradewind import interrupts
 from tradewind.errors import FormatError, NoSuchStudy, StorageError
+from tradewind.log.chain import ADVICE
 from tradewind.log.lock import Lock, locked
 from tradewind.log.perprocess import PerProcess
 from tradewind.log.sqlite_safety import (
-    ADVICE,
     APPLICATION,
     SCHEMA,
     TABLES,
@@ -256,7 +256,7 @@ def _explain(error: sqlite3.Error, path: str, patience: float) -> StorageError:
         return FormatError(_not_sqlite(path))
     if code == sqlite3.SQLITE_CORRUPT:
         return FormatError(f"{path} is damaged: {error}; {ADVICE}")
-    if code in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_AUTH):
+    if code in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG):
         return FormatError(f"{path} holds what Tradewind never writes: {error}; {ADVICE}")
     reason = _REASONS.get(code, "SQLite failed").format(patience=patience)
     return StorageError(f"{path} cannot be used: {reason} ({error})")

@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from functools import cache
 
 from tradewind.errors import FormatError
+from tradewind.log.chain import ADVICE
 
 APPLICATION = 0x54574E44  # "TWND", in the header of every file that Tradewind creates
 SCHEMA = 1  # raise it when the tables change
@@ -32,7 +33,6 @@ TABLES = (
     PRIMARY KEY (study, trial)
 ) WITHOUT ROWID""",
 )
-ADVICE = "tradewind.repair keeps what can be read"
 
 _LONGEST = 1 << 23  # bytes of one value or statement: twice as much as an event may have
 _MOST_PAGES = 1 << 30  # looking through the file takes a bit of memory for each
@@ -44,18 +44,10 @@ def protect(db: sqlite3.Connection) -> None:
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
     db.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _LONGEST)
     db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    db.set_authorizer(_refuse_stored_code)
     db.execute("PRAGMA trusted_schema = OFF")
     db.execute("PRAGMA mmap_size = 0")  # a file that shrinks would end the process
     if sys.version_info >= (3, 12):
         db.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
-
-
-def _refuse_stored_code(
-    action: int, one: str | None, two: str | None, database: str | None, source: str | None
-) -> int:
-    """Refuse whatever a view or a trigger (`source`) wants to do."""
-    return sqlite3.SQLITE_OK if source is None else sqlite3.SQLITE_DENY
 
 
 @contextmanager
