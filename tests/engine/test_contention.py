@@ -123,6 +123,22 @@ def test_a_lease_begins_when_the_trial_is_returned_however_long_the_proposal_too
     assert other.ask().number == number
 
 
+def test_a_claimed_trial_gets_its_lease_together_with_its_proposal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If Ctrl-C arrived in between, the long lease of the claim would remain."""
+    clock = Clock()
+    log = MemoryLog(clock=clock)
+    drive(log).ask(lease=1000.0)  # another driver, so that numbers are claimed first
+    session = drive(log)
+    monkeypatch.setattr(session.log, "beat", lambda trials, seconds: frozenset({0}))
+    trial = session.ask(lease=5.0)
+    monkeypatch.undo()
+    clock.now += 6.0
+    assert trial.number == 1
+    assert log.beat([], 0.0) == {0}
+
+
 def test_a_lease_can_be_renewed() -> None:
     clock = Clock()
     log = MemoryLog(clock=clock)

@@ -7,11 +7,9 @@ driver has let its lease run out go back to the queue.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tradewind.errors import StorageError
 from tradewind.log.events import Abandoned, Claimed, Event, Requeued
 from tradewind.log.state import StudyState
 from tradewind.types import State, Trial
@@ -81,9 +79,6 @@ def claim_and_propose(session: Session, number: int, request: Request, at: int) 
     finally:
         if not proposed:
             session.held.pop(number, None)
-    if proposed and request.lease is not None and not request.keep:
-        with suppress(StorageError):  # the lease of the claim still stands
-            session.log.beat([number], request.lease)
     return number if proposed else None
 
 
@@ -105,6 +100,7 @@ def _propose_claimed(session: Session, number: int, request: Request) -> bool:
             session.change_plan(state)
             proposed, attempts = session.propose(number, request), attempts + 1
         events = [proposed, *session.start_events(number, request)]
-        if session.journal.append(events, at=at):
+        lease = None if request.lease is None else (number, request.lease)
+        if session.journal.append(events, at=at, lease=lease):
             return True
         session.journal.read()
