@@ -61,8 +61,8 @@ def test_a_log_that_went_back_is_noticed_in_pieces_of_any_size(
     store = SqliteStore(tmp_path / "a.db")
     log = store.create("study", FIRST, LATER[:4])
     log.read(0)
-    with store.file.connect(write=True) as db:
-        db.execute("DELETE FROM events WHERE position >= ?", (length,))
+    query = "DELETE FROM events WHERE position >= ?"
+    store.file.run(lambda db: db.execute(query, (length,)), write=True)
     for after in (0, 5):
         with pytest.raises(LogDiverged):
             log.read(after)
