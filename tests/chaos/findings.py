@@ -13,12 +13,13 @@ from unittest.mock import patch
 
 import tradewind as tw
 from tests.chaos.work import LEASE, Work, spooling, value, witnessed
+from tradewind.engine.contention import CLAIM
 from tradewind.log.events import Abandoned, Event, Failed, Finished, Proposed
 from tradewind.log.state import OPEN
 from tradewind.study.replay import Verdict
 from tradewind.types import State, Trial
 
-_PATIENCE = 60.0  # seconds until what dead drivers have left counts as hanging
+_PATIENCE = 1.1 * CLAIM  # seconds until what dead drivers have left counts as hanging
 
 
 @dataclass
@@ -122,4 +123,4 @@ def settle(study: tw.Study) -> int:
         if not hanging or time.monotonic() > until:
             return hanging
         study.optimize(Work(), n_trials=1, lease=LEASE, show_progress=False)
-        time.sleep(0.1)
+        time.sleep(0.3)
