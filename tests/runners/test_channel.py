@@ -260,9 +260,9 @@ def test_a_worker_that_writes_while_it_is_idle_is_replaced(opened: Open) -> None
 def test_an_answer_that_is_too_large_is_a_failure_and_a_large_trial_arrives(
     opened: Open,
 ) -> None:
-    workers = opened(
-        lambda run: {"folds": [0.1] * 200_000} if run.number == 0 else len(run.params["text"])
-    )
+    costs = {f"{number:1000}": 1.0 for number in range(1000)}  # as many as a trial may have
+    largest = {"folds": [0.1] * 10_000, "costs": costs}
+    workers = opened(lambda run: len(run.params["text"]) if run.number else largest)
     result = the_one(workers).result
     assert isinstance(result, Failure)
     assert "an answer may take 1048576 bytes, and the objective's takes" in result.error

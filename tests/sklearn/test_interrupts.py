@@ -46,7 +46,7 @@ def test_one_interrupt_ends_a_search_over_sizes(capsys: pytest.CaptureFixture[st
     fitted = search(interrupt, last=5).fit(X, y)
     assert isinstance(fitted.study_.strategy, MultiFidelity)
     assert len(fitted.study_.trials) == len(fitted.cv_results_["params"]) == 3
-    assert capsys.readouterr().err.count("finishing 1 running trial") == 1
+    assert capsys.readouterr().err.count("finishing the running trials") == 1
     assert fitted.best_estimator_.n_ == 20
 
 
