@@ -67,18 +67,15 @@ class File:
         One thread at a time uses the connection. Wherever an exception arrives, no transaction is
         open afterwards. An error of SQLite also closes the connection, because it may have left it
         in any state."""
-        deadline, was_refused = time.monotonic() + self._patience, False
+        deadline = time.monotonic() + self._patience
         try:
             while True:
                 try:
                     return self._lock.hold(self._run, work, write, create)
-                except sqlite3.DatabaseError as error:
-                    if _code(error) == sqlite3.SQLITE_BUSY:  # SQLite itself hears no signals
-                        if time.monotonic() > min(deadline, interrupts.give_up_at()):
-                            raise
-                    elif was_refused or not _is_refusal(error):
+                except sqlite3.OperationalError as error:  # SQLite itself would not hear signals
+                    give_up = min(deadline, interrupts.give_up_at())
+                    if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
                         raise
-                    was_refused = _is_refusal(error)
                     time.sleep(0.01)
         except sqlite3.Error as error:
             self.close()
@@ -260,12 +257,6 @@ def _explain(error: sqlite3.Error, path: str, patience: float) -> StorageError:
         return FormatError(f"{path} holds what Tradewind never writes: {error}; {ADVICE}")
     reason = _REASONS.get(code, "SQLite failed").format(patience=patience)
     return StorageError(f"{path} cannot be used: {reason} ({error})")
-
-
-def _is_refusal(error: sqlite3.Error) -> bool:
-    """Whether our authorizer has refused something. SQLite also says so if an exception, such as
-    Ctrl-C, has arrived in it."""
-    return _code(error) == sqlite3.SQLITE_AUTH or "not authorized" in str(error)
 
 
 def _code(error: sqlite3.Error) -> int:
