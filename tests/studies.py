@@ -201,6 +201,10 @@ class Unreachable:
     asked: int = 0
 
     @property
+    def id(self) -> int:
+        return self.inner.id
+
+    @property
     def spool(self) -> tuple[str, ...]:
         return self.inner.spool
 

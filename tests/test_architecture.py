@@ -27,7 +27,7 @@ ROOMS = {
     "plain": (),
     "paths": (),
     "seeds": (),
-    "interrupts": (),
+    "interrupts": ("output",),
     "output": (),
     "space": BASE,
     "data": BASE,

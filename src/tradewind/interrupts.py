@@ -23,6 +23,8 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from tradewind.output import fill_standard_streams
+
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
@@ -153,19 +155,20 @@ class _Waker:
 
     def prepare(self) -> None:
         if not self.ends and os.name == "posix":
+            fill_standard_streams()
             self.ends = os.pipe()
             for end in self.ends:
                 os.set_blocking(end, False)
 
     def wake(self) -> None:
         for end in self.ends[1:]:
-            with suppress(BlockingIOError):  # it is full, so it wakes
+            with suppress(OSError):  # it is full, so it wakes; or the user has closed it
                 os.write(end, b"!")
 
     def drain(self) -> bool:
         """Empty the pipe, and say whether there was something in it."""
         for end in self.ends[:1]:
-            with suppress(BlockingIOError):
+            with suppress(OSError):
                 return bool(os.read(end, 4096))
         return False
 

@@ -10,6 +10,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+import tradewind as tw
 from tests.chaos.crew import Crew
 from tests.chaos.drive import Task
 from tests.chaos.findings import Findings, examine
@@ -24,10 +25,10 @@ def roll_back(site: Site, *, size: int, seed: int) -> Findings:
     study = study_at(site.storage)
     with Crew(Task(site.storage, site.folder, restores=True)) as crew:
         crew.start(None, None, None, 2)
-        time.sleep(1.0)
         for _ in range(size):
+            _wait_for_trials(site.storage, study.name)
             if site.server is None:
-                done[_restore_backup(Path(site.storage), rng)] += 1
+                done[_restore_backup(Path(site.storage), rng, study.name)] += 1
             else:
                 done[_delete_events(site, rng)] += 1
             time.sleep(rng.uniform(0.5, 1.5))
@@ -38,11 +39,22 @@ def roll_back(site: Site, *, size: int, seed: int) -> Findings:
     return found + examine(study, site.folder, renumbered=True)
 
 
-def _restore_backup(path: Path, rng: random.Random) -> str:
+def _wait_for_trials(storage: str, name: str, more: int = 5) -> None:
+    """Wait until drivers have finished more trials: until then they have nothing to lose."""
+    before, until = None, time.monotonic() + 60.0
+    while time.monotonic() < until:
+        finished = sum(trial.finished for trial in tw.load_study(storage, name).trials)
+        before = finished if before is None else min(before, finished)
+        if finished >= before + more:
+            return
+        time.sleep(0.1)
+
+
+def _restore_backup(path: Path, rng: random.Random, name: str) -> str:
     """Save the file, wait, and restore it: by SQLite itself, or by moving it over the file."""
     backup = path.with_name("backup.db")
     _copy(path, backup)
-    time.sleep(rng.uniform(0.2, 1.0))
+    _wait_for_trials(str(path), name)
     if rng.random() < 0.5:
         _copy(backup, path)
         return "backups restored in place"

@@ -26,7 +26,7 @@ class Counted:
     def __init__(self, inner: Log) -> None:
         self.inner = inner
         self.operations: list[str] = []
-        self.spool = inner.spool
+        self.id, self.spool = inner.id, inner.spool
 
     def append(self, events: Sequence[Event], **options: Any) -> int:
         self.operations.append("append")

@@ -281,6 +281,26 @@ def test_a_damaged_study_in_postgres_is_cut_and_kept_aside(
     assert names == ["study", "other"]
 
 
+def test_a_repair_that_is_interrupted_leaves_no_older_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The main file without its write-ahead log would look like a whole study."""
+    path = tmp_path / "runs.db"
+    study = make(path)  # it stays open, so that there is a write-ahead log
+    a_changed_event(path)
+
+    def interrupt(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        tw.repair(path)
+    assert not path.exists()
+    kept = sorted(file.name for file in tmp_path.iterdir() if file.is_file())
+    assert kept == ["runs.db.damaged", "runs.db.damaged-wal"]
+    assert len(study._session.state.trials) == 30
+
+
 def test_what_is_no_store_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "diary.db"
     path.write_text("dear diary\n" * 1000)

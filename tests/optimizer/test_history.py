@@ -271,6 +271,12 @@ def trial_events(number: int) -> list[Event]:
     return [Claimed(number), proposed(number, number / 20.0), finished(number, float(number))]
 
 
+def test_a_copied_history_does_not_carry_the_study() -> None:
+    large = replace(finished(0, 1.0), outcome=Outcome(1.0, attributes={"notes": "x" * 30_000}))
+    proposer = Proposer(state_of(Claimed(0), proposed(0, 0.5), large))
+    assert len(pickle.dumps(proposer.history(1))) < 10_000
+
+
 def test_a_history_that_nobody_looks_at_encodes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     proposer = Proposer(state_of(*trial_events(0)))
     monkeypatch.setattr(type(proposer.state.space), "encode", None)

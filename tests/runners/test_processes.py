@@ -6,7 +6,9 @@ import ctypes
 import importlib
 import os
 import signal
+import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -454,3 +456,49 @@ def test_an_exception_says_where_in_the_worker_it_was_raised(opened: Open) -> No
     with pytest.raises(Local, match="as scripted") as caught:
         raise failure.raised
     assert any("in deep" in note for note in caught.value.__notes__)
+
+
+def in_a_new_interpreter(script: str, *flags: str, **options: Any) -> str:
+    """What a script says to standard error, run by an interpreter of its own."""
+    command = [sys.executable, *flags, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, **options)
+    return done.stderr
+
+
+PRINTS = """
+    import os, sys
+    {before}
+    import tradewind as tw
+    study = tw.create_study({{"x": (0.0, 1.0)}}, seed=0)
+    study.optimize(lambda run: print("hello", flush=True) or 0.5, 2, n_workers=1)
+    print([t.value for t in study.trials], file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("closed", ["os.close(1)", "os.close(0); os.close(1)"])
+def test_workers_of_a_driver_with_closed_streams_may_print(closed: str) -> None:
+    assert "[0.5, 0.5]" in in_a_new_interpreter(PRINTS.format(before=closed))
+
+
+def test_the_guard_has_the_options_of_the_drivers_interpreter() -> None:
+    path = os.pathsep.join(sys.path)
+    environment = {**os.environ, "PYTHONHOME": "/nonexistent"}
+    script = PRINTS.format(before=f"sys.path[:] = {path!r}.split(os.pathsep)")
+    assert "[0.5, 0.5]" in in_a_new_interpreter(script, "-E", env=environment)
+
+
+def test_a_folder_that_is_gone_is_named_and_no_guard_stays(tmp_path: Path) -> None:
+    script = """
+    import os, sys, psutil
+    import tradewind as tw
+    os.rmdir(os.getcwd())
+    try:
+        tw.create_study({"x": (0.0, 1.0)}).optimize(lambda run: 0.5, 1, n_workers=1)
+    except tw.errors.WorkerError as error:
+        print(error, len(psutil.Process().children()), file=sys.stderr)
+    """
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    said = in_a_new_interpreter(script, cwd=folder, env=environment)
+    assert "change to another one 0" in said

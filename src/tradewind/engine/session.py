@@ -72,7 +72,7 @@ class Session:
         self._plan_is_new = self.plan.data != (state.goal, state.strategy)
         self._held = PerProcess(dict[int, float])
         self.journal, self.first = Journal(log, state), state.first
-        self.has_spooled = False  # whether results of this session wait in a file (spool.py)
+        self.spooled: list[str] = []  # files in which results of this session wait (spool.py)
         self.clock, self._lock, self._token = clock, Lock(), secrets.token_hex(4)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _LARGEST = 2**26  # bytes of a file
 
 def keep(session: Session, results: Sequence[Result]) -> str:
     """Write results to a new file and return its path. `StorageError` if that is impossible."""
-    if session.has_spooled:  # somebody may try again and again to report the same
+    if session.spooled:  # somebody may try again and again to report the same
         for path, kept in _waiting(session):
             if all(any(_is_again(result, other) for other in kept) for result in results):
                 return path
@@ -47,7 +47,7 @@ def keep(session: Session, results: Sequence[Result]) -> str:
         except (OSError, StorageError) as error:
             reason = str(error)
         else:
-            session.has_spooled = True
+            session.spooled.append(path)
             return path
     raise StorageError(reason)
 
@@ -116,7 +116,7 @@ def record_spooled(session: Session) -> list[int]:
         _logger.warning("recorded the results of %s", path)
         with suppress(OSError):  # another driver was faster, or may delete it later
             os.unlink(path)
-    session.has_spooled = False
+    session.spooled.clear()
     return changed
 
 
@@ -153,12 +153,12 @@ def _waiting(session: Session) -> list[tuple[str, list[Result]]]:
 
 
 def _paths(session: Session) -> list[str]:
-    prefix, paths = _prefix(session), []
+    prefix, paths = _prefix(session), list(session.spooled)
     for folder in session.log.spool:
         with suppress(OSError):  # there is no folder yet
             names = [name for name in sorted(os.listdir(folder)) if name.startswith(prefix)]
             paths += [os.path.join(folder, name) for name in names if name.endswith(".jsonl")]
-    return paths
+    return list(dict.fromkeys(paths))
 
 
 def _read(path: str, creation: Created) -> list[Result]:
@@ -194,6 +194,7 @@ def _creation(session: Session) -> Created:
 
 
 def _prefix(session: Session) -> str:
-    """How the names of the files of this study begin, whatever the study is called by now."""
-    first = _creation(session)
-    return f"{sha256(f'{first.at} {first.seed}'.encode()).hexdigest()[:16]}-"
+    """How the names of the files of this study begin, whatever the study is called by now. An
+    imported copy has the same creation, but another id in its store."""
+    named = f"{session.log.id} {_creation(session).at}"
+    return f"{sha256(named.encode()).hexdigest()[:16]}-"

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from tradewind.errors import NoSuchStudy, StudyExists
 from tradewind.log.events import Created, Event
-from tradewind.log.stalls import NO_STALL, Stall
+from tradewind.log.stalls import Stall
 
 LEASE_SLACK = 1e-3  # seconds that rounding may add to a lease
 
@@ -29,8 +29,12 @@ class Log(Protocol):
     If what a log object has read is no longer in the store, every read and append raises
     `LogDiverged`.
 
+    `id` names the log in its store, whatever the study is called. An imported copy has another one.
     `spool` are the folders for results that could not be recorded, the best one first. A log that
     ends with its process has none."""
+
+    @property
+    def id(self) -> int: ...
 
     @property
     def spool(self) -> tuple[str, ...]: ...
@@ -92,15 +96,15 @@ class Store(Protocol):
         ...
 
 
-def is_leased(until: float, seconds: float, now: float, stall: Stall = NO_STALL) -> bool:
+def is_leased(until: float, seconds: float, now: float, stalls: Sequence[Stall] = ()) -> bool:
     """Whether a lease of `seconds` that ends at `until` still counts.
 
     If more time is left than the lease was for, the clock was set back or has restarted since, and
-    the lease does not count. If it was good when the last stall began, it counts for `seconds`
-    after that."""
+    the lease does not count. If it was good when a stall began, it counts for `seconds` after the
+    stall."""
     if until > now + seconds + LEASE_SLACK:
         return False
-    return until >= now or (until >= now - stall.began and stall.ended < seconds)
+    return until >= now or any(until >= now - s.began and s.ended < seconds for s in stalls)
 
 
 def spool_folders(beside: str | None = None) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ _WHERE = "memory"
 class MemoryLog:
     """A log in memory. Threads may share it. A copy of it is independent."""
 
+    id = 0
     spool: tuple[str, ...] = ()
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:

@@ -125,6 +125,10 @@ class PostgresLog:
         return f"<log of {self._place}>"
 
     @property
+    def id(self) -> int:
+        return self._study
+
+    @property
     def spool(self) -> tuple[str, ...]:
         return spool_folders()
 
@@ -239,13 +243,13 @@ class PostgresLog:
                     raise gone(self._name, self._database.where) from None
             return db.execute(_LEASES, values).fetchall()
 
-        with self._stalls.value.watch(write=bool(trials)) as last_stall:
+        with self._stalls.value.watch(write=bool(trials)) as latest_stalls:
             rows = self._database.run(work)
             if not rows:
                 raise gone(self._name, self._database.where)
+            stalls = latest_stalls()  # and a restart of the server is one for all drivers
             leased = {
-                trial: is_leased(left, length, 0.0, last_stall())
-                or is_leased(left, length, 0.0, Stall(math.inf, up))  # a restart is one for all
+                trial: is_leased(left, length, 0.0, [*stalls, Stall(math.inf, up)])
                 for trial, left, length, up in rows
                 if trial is not None  # the study exists, but has no lease
             }

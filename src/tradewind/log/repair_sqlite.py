@@ -52,10 +52,15 @@ def repair_file(store: Store) -> tuple[str, str | None, tuple[SavedStudy, ...]]:
         _write_studies(new, saved)
         shutil.copymode(path, new)
         original = keep(path)
-        with suppress(FileNotFoundError):  # the new file must not meet the old write-ahead log
-            os.replace(f"{path}-wal", f"{original}-wal")
-        with suppress(FileNotFoundError):
-            os.unlink(f"{path}-shm")
+        for beside in ("-wal", "-journal"):
+            with suppress(FileNotFoundError):
+                os.link(f"{path}{beside}", f"{original}{beside}")
+        # Whoever is killed here leaves a file that is damaged, missing or repaired, but never the
+        # old one without its write-ahead log: that would look like a whole but older study.
+        os.unlink(path)
+        for beside in ("-wal", "-shm", "-journal"):  # the new file must not meet them
+            with suppress(FileNotFoundError):
+                os.unlink(f"{path}{beside}")
         os.replace(new, path)
     return path, original, tuple(study for _, study, _ in saved)
 

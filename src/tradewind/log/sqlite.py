@@ -129,6 +129,10 @@ class SqliteLog:
         return f"<log of {self._place}>"
 
     @property
+    def id(self) -> int:
+        return self._study
+
+    @property
     def spool(self) -> tuple[str, ...]:
         return spool_folders(f"{self._file.path}-spool")
 
@@ -189,15 +193,15 @@ class SqliteLog:
 
         def work(db: sqlite3.Connection) -> frozenset[int]:
             check_same(head, *self._end(db, head), self._place)
-            now, stall = self._lease(db, trials, seconds), last_stall()
+            now, stalls = self._lease(db, trials, seconds), latest_stalls()
             query = "SELECT trial, until, seconds FROM leases WHERE study = ?"
             rows = db.execute(query, (self._study,))
-            leased = {trial: is_leased(until, length, now, stall) for trial, until, length in rows}
+            leased = {trial: is_leased(until, length, now, stalls) for trial, until, length in rows}
             if trials:
                 self._unlease(db, [trial for trial, holds in leased.items() if not holds])
             return frozenset(trial for trial, holds in leased.items() if holds)
 
-        with self._stalls.value.watch(write=write) as last_stall:
+        with self._stalls.value.watch(write=write) as latest_stalls:
             return self._file.run(work, write=write)
 
     def _lease(self, db: sqlite3.Connection, trials: list[int], seconds: float) -> float:

@@ -80,7 +80,7 @@ def _check_schema(db: sqlite3.Connection, version: int, path: str) -> None:
             f"{path} is from a newer version of Tradewind: its tables have version {version}, "
             f"but this version reads {SCHEMA}; update Tradewind"
         )
-    found, ours = set(_schema(db)), _our_schema()
+    found, ours = set(_schema(db)) - _STATISTICS, _our_schema()
     strange = sorted(str(name) for _, name, *_ in found ^ ours)
     if version != SCHEMA or strange:
         what = f"{strange[0]!r:.60} is not as" if strange else "its tables are not those that"
@@ -89,6 +89,16 @@ def _check_schema(db: sqlite3.Connection, version: int, path: str) -> None:
 
 def _schema(db: sqlite3.Connection) -> list[tuple[str | None, ...]]:
     return db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100").fetchall()
+
+
+# What ANALYZE adds. SQLite's planner reads it, and it holds no code.
+_STATISTICS = {
+    ("table", name, name, f"CREATE TABLE {name}({columns})")
+    for name, columns in (
+        ("sqlite_stat1", "tbl,idx,stat"),
+        ("sqlite_stat4", "tbl,idx,neq,nlt,ndlt,sample"),
+    )
+}
 
 
 @cache

@@ -53,7 +53,7 @@ def read_write_ahead(path: str, *, keep: bool = False) -> WriteAhead:
 
 def _read(file: BinaryIO, keep: bool) -> WriteAhead:
     start = file.read(_HEADER)
-    if len(start) < _HEADER:
+    if len(start) < _HEADER or (not any(start) and _is_zero(file)):  # created, never written
         return WriteAhead()
     magic, _, size, _, *salts, sum_0, sum_1 = np.frombuffer(start, ">u4").tolist()
     order = _ORDERS.get(magic, "<u4")
@@ -82,6 +82,15 @@ def _read(file: BinaryIO, keep: bool) -> WriteAhead:
     if damage is None and commits_after > _LEFT_BEHIND:
         damage = f"{commits_after} transactions in its write-ahead log do not fit"
     return WriteAhead(damage, pages, later)
+
+
+def _is_zero(file: BinaryIO) -> bool:
+    """Whether nothing but zeros follows. If not, read on after the header."""
+    while chunk := file.read(1 << 20):
+        if any(chunk):
+            file.seek(_HEADER)
+            return False
+    return True
 
 
 def _frames(file: BinaryIO, size: int, order: str) -> Iterator[tuple[Any, NDArray[np.uint64]]]:

@@ -108,6 +108,10 @@ class History:
             vars(self).update(self._arrays())
             return vars(self)[name]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies have the arrays, but not the study from which they were made."""
+        return vars(replace(self))
+
     @cached_property
     def tried(self) -> TriedRows:
         """The rows of all trials, to look up how often one was tried."""

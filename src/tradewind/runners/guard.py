@@ -12,7 +12,8 @@ import threading
 from contextlib import ExitStack, suppress
 
 from tradewind.errors import WorkerError
-from tradewind.runners.launch import Launch, put_in_file
+from tradewind.output import fill_standard_streams
+from tradewind.runners.launch import Launch, interpreter_flags, put_in_file
 
 USE_MARKS = False  # for tests: do without what only Linux can do
 
@@ -35,6 +36,7 @@ class Guard:
         self._start()
 
     def _start(self) -> None:
+        fill_standard_streams()
         self._requests, theirs = socket.socketpair()
         self._requests.settimeout(_PATIENCE)
         arguments = [os.getpid(), theirs.fileno(), USE_MARKS]
@@ -42,7 +44,14 @@ class Guard:
         try:
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", _BOOT, *map(str, arguments), *path],
+                    [
+                        sys.executable,
+                        *interpreter_flags(),
+                        "-c",
+                        _BOOT,
+                        *map(str, arguments),
+                        *path,
+                    ],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -64,10 +73,9 @@ class Guard:
                     ours.append(unless_sent.enter_context(pair[0]))
                     theirs.append(passed.enter_context(pair[1]))
                 request = passed.enter_context(put_in_file(marshal.dumps(launch.request())))
-                null = passed.enter_context(open(os.devnull, "wb"))
                 files = request, theirs[1], theirs[0], launch.blob
-                outputs = [number if _is_open(number) else null.fileno() for number in (1, 2)]
-                self._send([*(file.fileno() for file in files), *outputs])
+                fill_standard_streams()
+                self._send([*(file.fileno() for file in files), 1, 2])
                 unless_sent.pop_all()
         except OSError as error:
             raise WorkerError(f"a worker process cannot be started: {error}") from error
@@ -99,11 +107,3 @@ class Guard:
         self.wake()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_PATIENCE)
-
-
-def _is_open(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        return False
-    return True

@@ -7,6 +7,7 @@ anybody but the kernel.
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -143,8 +144,9 @@ class Keeper:
             if self._worker == 0:
                 _execute(start, self._mark, keeper)
             send_report(self._control, Report(Kind.STARTED, keeper, self._worker))
-        except OSError as error:
-            send_report(self._control, Report(Kind.FAILED, error.errno or 0))
+        except (OSError, ValueError) as error:  # ValueError: a path that cannot be encoded
+            number = getattr(error, "errno", None) or errno.EINVAL
+            send_report(self._control, Report(Kind.FAILED, number))
         finally:
             if os.getpid() != keeper:
                 os._exit(1)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO, Any
 
+from tradewind.errors import WorkerError
 from tradewind.runners.worker import BOOT
 
 
@@ -35,11 +36,18 @@ class Launch:
         idle: float | None = None,
     ) -> Launch:
         path = tuple(entry for entry in sys.path if isinstance(entry, str))
-        return cls(blob, environment, device, idle, os.getcwd(), path)
+        try:
+            folder = os.getcwd()
+        except OSError as error:
+            raise WorkerError(
+                "workers start in the current folder, which cannot be read any more "
+                f"({error.strerror}): change to another one"
+            ) from error
+        return cls(blob, environment, device, idle, folder, path)
 
     def request(self) -> tuple[Any, ...]:
         """What the keeper must know, besides descriptors (see `keeper.Start`)."""
-        before = [sys.executable, *_interpreter_flags(), "-c", BOOT]
+        before = [sys.executable, *interpreter_flags(), "-c", BOOT]
         after = [self.device, "" if self.idle is None else str(self.idle), *self.path]
         return before, after, dict(self.environment), self.folder
 
@@ -56,7 +64,7 @@ def put_in_file(blob: bytes) -> IO[bytes]:
     return file
 
 
-def _interpreter_flags() -> list[str]:
+def interpreter_flags() -> list[str]:
     """The options of this interpreter (-O, -W, -X), which `multiprocessing` passes on as well."""
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     return flags

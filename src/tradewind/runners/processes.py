@@ -122,14 +122,15 @@ class ProcessWorkers:
         opened: float,
     ) -> None:
         self.synchronous, self.opened = runner.synchronous, opened
-        self._limits = limits
-        self._blob = put_in_file(blob)
+        self._limits, self._pid, self._closed = limits, os.getpid(), False
         self._concurrency = ConcurrencyMeter()
+        self._slots: list[Slot] = []
         self._guard = Guard()
+        self._blob = put_in_file(blob)
         environment = limit_threads(os.environ, threads)
-        self._slots = [self._make_slot(device, environment, runner.grace) for device in device_of]
-        self._closed, self._pid = False, os.getpid()
         try:
+            for device in device_of:
+                self._slots.append(self._make_slot(device, environment, runner.grace))
             self._start()
         except BaseException:
             self.close()

@@ -19,6 +19,7 @@ from tradewind.engine.spool import catch_up, not_recorded, record_spooled
 from tradewind.errors import ConfigError, OutcomeError, StorageError, TrialError
 from tradewind.log.events import Failed, Finished
 from tradewind.runners.clocks import CLOCKS
+from tradewind.runners.messages import shorten
 from tradewind.runners.outcomes import read_attributes, read_outcome
 from tradewind.study.results import StudyResults
 from tradewind.types import Outcome, State, Trial
@@ -36,7 +37,7 @@ class OwnLoop(StudyResults):
         trial = self._session.ask(
             max_cost=checks.limit("max_cost", max_cost), lease=or_none(positive, "lease", lease)
         )
-        if self._session.has_spooled:
+        if self._session.spooled:
             catch_up(self._session)
         return self._session.with_rival(trial)
 
@@ -72,8 +73,9 @@ class OwnLoop(StudyResults):
         """Report that an asked trial gave no result. It counts as a bad result. As with `tell`, the
         same report may be made again."""
         number, params = _identify(trial)
-        with self._kept(Failed(number, str(reason), at=self._session.clock()), params):
-            return self._session.fail(number, str(reason), params=params)
+        error = shorten(str(reason))
+        with self._kept(Failed(number, error, at=self._session.clock()), params):
+            return self._session.fail(number, error, params=params)
 
     @contextmanager
     def _kept(self, end: Finished | Failed, params: Mapping[str, Any] | None) -> Iterator[None]:
@@ -87,7 +89,7 @@ class OwnLoop(StudyResults):
                 if can_end(trial, result):
                     raise not_recorded(self._session, [result], error) from error
             raise
-        if self._session.has_spooled:
+        if self._session.spooled:
             catch_up(self._session)
 
     def abandon(self, trial: Trial | int, reason: str = "abandoned") -> Trial:

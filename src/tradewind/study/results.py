@@ -345,9 +345,10 @@ class StudyResults:
         """The history as it is believed. Fitting a model takes time, so the last one is kept."""
         arrays = (history.X, history.quality, history.cost, history.noise, history.failed)
         key = (history.number, *(array.tobytes() for array in arrays))
-        if self._believed is None or self._believed[0] != key:
-            self._believed = (key, single_threaded(believed, self.space, history))
-        return self._believed[1]
+        kept = self._believed  # read once: another thread may replace it
+        if kept is None or kept[0] != key:
+            kept = self._believed = (key, single_threaded(believed, self.space, history))
+        return kept[1]
 
     def _scale(self, trials: Sequence[FinishedTrial]) -> Scale:
         return Scale.of((t.value for t in trials), maximize=self.direction == "maximize")
