@@ -63,7 +63,8 @@ def test_an_append_is_whole_wherever_an_exception_arrives(store: Store) -> None:
         added = events[length:]
         assert len(added) in (0, 2), f"{added} after an exception at instruction {at}"
         length = in_another_thread(lambda: log.append([Claimed(10**6)]))
-        assert length == len(events) + 1
+        late = length - 1 - len(events)  # a server may have been in the middle of it
+        assert late in (0, 2), f"{late} events came late after an exception at instruction {at}"
         check_nothing_is_open(store)
 
 
