@@ -35,6 +35,7 @@ _AGAIN = 1.0  # seconds after which code that swallowed the exception is interru
 _CLEANUP = 10.0  # seconds for cleaning up
 _CHAIN = 100  # exceptions that are looked at, because chains may be endless
 _SOON = 1e-3  # seconds for a timer that is due now: zero would switch it off
+_LATE = 1e8  # seconds, the most that every timer takes
 _SLICE = 0.5  # seconds of one wait: a signal that another thread received does not end it
 
 
@@ -231,7 +232,9 @@ class Interruptible(Scope, Generic[T]):
             if handler is None:  # Python could not restore it
                 return
             signal.signal(signal.SIGALRM, self._ring)
-            due, every = signal.setitimer(signal.ITIMER_REAL, max(seconds, _SOON), _AGAIN)
+            due, every = signal.setitimer(
+                signal.ITIMER_REAL, min(max(seconds, _SOON), _LATE), _AGAIN
+            )
             self._before = self._before or (handler, due, every, time.monotonic())
 
     def _restore_timer(self) -> None:

@@ -348,3 +348,9 @@ def test_only_what_is_queued_is_run_if_that_is_asked_for() -> None:
     study.optimize(lambda trial: trial.params["x"], only_queued=True)
     study.optimize(lambda trial: trial.params["x"], 5, only_queued=True)
     assert [trial.params["x"] for trial in study.trials] == [0.1, 0.2, 0.3]
+
+
+def test_a_limit_beyond_every_clock_is_no_limit() -> None:
+    study = create()
+    study.optimize(score, n_trials=3, max_cost=1e250, show_progress=False)
+    assert all(trial.finished for trial in study.trials)
