@@ -17,7 +17,7 @@ PACKAGE = Path(tradewind.__file__).parent
 # Each room, and the rooms that it may import. Everything else is a fault.
 BASE = (
     *("types", "errors", "bounds", "checks", "plain", "paths", "seeds", "interrupts"),
-    "output",
+    *("output", "html"),
 )
 ROOMS = {
     "types": ("errors", "bounds"),
@@ -29,6 +29,7 @@ ROOMS = {
     "seeds": (),
     "interrupts": ("output",),
     "output": (),
+    "html": (),
     "space": BASE,
     "data": BASE,
     "models": (*BASE, "space", "data"),
@@ -38,8 +39,18 @@ ROOMS = {
     "runners": (*BASE, "data"),
     "recipes": ("optimizer", "goals"),
     "engine": (*BASE, "space", "goals", "optimizer", "log", "runners"),
-    "study": (*BASE, "space", "data", "goals", "optimizer", "recipes", "log", "runners", "engine"),
+    "charts": BASE,
+    "study": (
+        *(*BASE, "space", "data", "goals", "optimizer", "recipes", "log", "runners", "engine"),
+        "charts",
+    ),
     "sklearn": (*BASE, "space", "data", "goals", "optimizer", "log", "runners", "study"),
+    "integrations": (*BASE, "study"),
+    "dashboard": (*BASE, "space", "goals", "charts", "engine", "log", "study"),
+    "cli": (
+        *(*BASE, "space", "goals", "recipes", "runners", "log", "charts", "study", "dashboard"),
+        "__init__",
+    ),
     # public doors: nothing but names
     "stopping": ("optimizer",),
     "strategies": ("optimizer",),
@@ -48,12 +59,14 @@ ROOMS = {
 }
 
 HEAVY = (
-    *("cloudpickle", "distributed", "gensim", "lightgbm", "matplotlib", "pandas", "psutil"),
-    *("psycopg", "ray", "scipy.stats", "sklearn", "snowballstemmer", "sqlite3", "torch", "tqdm"),
+    *("cloudpickle", "distributed", "gensim", "lightgbm", "matplotlib", "mlflow", "pandas"),
+    *("plotly", "psutil", "psycopg", "ray", "rich", "scipy.stats", "sklearn", "snowballstemmer"),
+    *("sqlite3", "starlette", "tensorboard", "torch", "tqdm", "typer", "uvicorn"),
 )
 EXTRAS = (
-    *("distributed", "gensim", "gpytorch", "lightgbm", "matplotlib", "pandas", "psycopg", "ray"),
-    *("snowballstemmer", "torch"),
+    *("distributed", "gensim", "gpytorch", "lightgbm", "matplotlib", "mlflow", "pandas"),
+    *("plotly", "psycopg", "ray", "snowballstemmer", "starlette", "tensorboard", "torch"),
+    "uvicorn",
 )
 
 FILES = sorted(PACKAGE.rglob("*.py"))
