@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS      := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check chaos fuzz bench clean
+.PHONY: help demo test check chaos fuzz bench dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,13 @@ bench: $(VENV)/.demo ## time proposals, the import and the store against their b
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/storage.py
 
+dist: $(VENV)/.dist ## build the packages, check them, and try the wheel in an empty environment
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/python tools/check_dist.py dist
+
 clean: ## remove the environment, builds and caches
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -57,6 +64,10 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)"
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[test,dev]"
+	@touch $@
+
+$(VENV)/.dist: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet "build>=1.2" "twine>=6.1" "check-wheel-contents>=0.6"
 	@touch $@
 
 # An environment whose Python no longer starts (moved, half deleted) is made anew.
