@@ -26,7 +26,13 @@ NEEDED = (  # in the wheel
     "tradewind/charts/assets/style.css",
     "tradewind/charts/assets/page.js",
 )
-NEEDED_SOURCES = ("Makefile", "constraints.txt", "CHANGELOG.md", "CITATION.cff", "tests/conftest.py")
+NEEDED_SOURCES = (
+    "Makefile",
+    "constraints.txt",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "tests/conftest.py",
+)
 NOT_WANTED = re.compile(r"\.(db|pyc|log)$|/\.|__pycache__")
 LARGEST = 2_000_000  # bytes of a wheel
 
