@@ -75,7 +75,7 @@ def forecast(
     nothing = Forecast(n_trials, n_workers, len(finished), None, None, None, None)
     if not finished:
         return nothing
-    seconds = np.array([_seconds(t) for t in finished])
+    seconds = np.array([wall_seconds(t) for t in finished])
     spent = np.array([_spent(t) for t in finished])
     unit = unit_of_cost(finished[-1])
     following = _next(space, history, goal, strategy)
@@ -87,7 +87,7 @@ def forecast(
     )
     if n_trials is None:
         return known
-    every = np.array([_seconds(t) for t in ended])  # a failed trial takes time, too
+    every = np.array([wall_seconds(t) for t in ended])  # a failed trial takes time, too
     rng = proposal_rng(history.seed, history.number)
     duration = _simulate(every, n_trials, lambda d: _end(d, n_workers), level, rng)
     if unit == "bytes":
@@ -96,7 +96,7 @@ def forecast(
     return replace(known, duration=duration, cost=cost)
 
 
-def _seconds(trial: Trial) -> float:
+def wall_seconds(trial: Trial) -> float:
     """How long a trial took, with all its folds; NaN if that is unknown."""
     if trial.usage is not None:
         return trial.usage.wall
