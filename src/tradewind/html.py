@@ -1,0 +1,80 @@
+"""Small tables for notebooks. They inherit the colours of the page, so that they suit light and
+dark themes, and all text in them is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape as _escape
+from itertools import islice
+from unicodedata import category
+
+MOST_ROWS = 60  # of a table; a note says how many more there are
+_LONGEST = 60  # characters of a cell; the rest is in its tooltip
+_LONGEST_TOOLTIP = 1000
+_LINE = "border:0;border-bottom:1px solid;border-color:rgba(127,127,127,.35);padding:.25em .75em"
+
+
+def escape(text: object) -> str:
+    """`text` for a page: nothing in it is markup, and all of it can be encoded as UTF-8."""
+    return _escape("".join(c if _can_be_shown(c) else "\ufffd" for c in str(text)), quote=True)
+
+
+def _can_be_shown(character: str) -> bool:
+    """False for control characters, and for those that turn text around or cannot be encoded."""
+    return character.isprintable() or character in "\n\t" or category(character) == "Zs"
+
+
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[object]], *, caption: str = "", note: str = ""
+) -> str:
+    """A table. The first cell of each row names the row; `note` is a line below."""
+    rows = iter(rows)
+    shown = [list(map(str, row)) for row in islice(rows, MOST_ROWS)]
+    more = sum(1 for _ in rows)
+    sides = [_side(column) for column in zip(*shown, strict=True)] or ["left"] * len(header)
+    heads = "".join(
+        f'<th scope="col" style="{_LINE};text-align:{side}">{escape(name)}</th>'
+        for name, side in zip(header, sides, strict=True)
+    )
+    body = "".join(f"<tr>{_cells(row, sides)}</tr>" for row in shown)
+    title = f'<caption style="{_CAPTION}">{escape(caption)}</caption>' if caption else ""
+    below = f"… and {more:,} more" if more else ""
+    return (
+        '<div style="overflow-x:auto;max-width:100%"><table style="border-collapse:collapse;'
+        f'table-layout:auto;margin:.25em 0;border:0;font-variant-numeric:tabular-nums">{title}'
+        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        f"{paragraph(below)}{paragraph(note)}</div>"
+    )
+
+
+_CAPTION = "caption-side:top;text-align:left;font-weight:bold;padding:.25em .75em;color:inherit"
+
+
+def paragraph(text: str) -> str:
+    """A line of text; nothing if there is none."""
+    return f'<p style="margin:.25em .75em">{escape(text)}</p>' if text else ""
+
+
+def shortened(text: str) -> str:
+    """`text` with at most 60 characters."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1].rstrip() + "…"
+
+
+def _cells(row: Sequence[str], sides: Sequence[str]) -> str:
+    return "".join(
+        _cell(text, side, 'th scope="row"' if i == 0 else "td")
+        for i, (text, side) in enumerate(zip(row, sides, strict=True))
+    )
+
+
+def _cell(text: str, side: str, tag: str) -> str:
+    tooltip = f' title="{escape(text[:_LONGEST_TOOLTIP])}"' if len(text) > _LONGEST else ""
+    weight = ";font-weight:normal" if tag != "td" else ""
+    style = f"{_LINE};text-align:{side}{weight}"
+    return f'<{tag} style="{style}"{tooltip}>{escape(shortened(text))}</{tag.split()[0]}>'
+
+
+def _side(column: Sequence[str]) -> str:
+    """Numbers are aligned to the right, text to the left."""
+    numbers = [cell.lstrip("-")[:1].isdigit() or cell in ("", "-") for cell in column]
+    return "right" if all(numbers) and any(column) else "left"
