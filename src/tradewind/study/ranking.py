@@ -5,21 +5,53 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tradewind.errors import NothingQualifies
-from tradewind.goals import Goal, Quality
+from tradewind.goals import Goal, Quality, efficient
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import configurations
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
 from tradewind.types import Array, Indices, Mask
 
 
+@dataclass(frozen=True)
+class Contest:
+    """The trials that may win, ready to be asked for the winner under many goals.
+
+    `allowed` (n,) are those trials, `rows` their indices, and `seen` what is believed of them."""
+
+    history: History
+    allowed: Mask
+    rows: Indices
+    seen: History
+
+    @classmethod
+    def of(cls, history: History, believed: History, strategy: Strategy) -> Contest:
+        allowed = may_win(strategy, believed)
+        rows = np.flatnonzero(allowed)
+        return cls(history, allowed, rows, believed.take(rows))
+
+    def leader(self, goal: Goal) -> int:
+        """The index of the first of the best trials under a settled goal. `NothingQualifies` if no
+        trial meets its condition."""
+        seen = self.seen
+        if not goal.qualifies(seen.quality, seen.cost, seen.noise).any():
+            raise nothing_qualifies(goal, seen)
+        utility = goal.utility(seen.quality, seen.cost, seen.noise)
+        known = np.flatnonzero(~np.isnan(utility))  # an unknown utility comes last
+        return int(self.rows[known[np.argmax(utility[known])] if len(known) else 0])
+
+    def winner(self, goal: Goal) -> int:
+        """The index of the best trial under a settled goal. Of repeats, it is the typical one."""
+        return typical([self.leader(goal)], self.history, self.allowed)[0]
+
+
 def winner(history: History, believed: History, goal: Goal, strategy: Strategy) -> int:
-    """The index of the best trial under a settled goal, among those that may win. Of repeats, it is
-    the typical one."""
-    best = best_first(believed, goal, strategy)[0]
-    return typical([best], history, may_win(strategy, believed))[0]
+    """The index of the best trial under a settled goal, among those that may win."""
+    return Contest.of(history, believed, strategy).winner(goal)
 
 
 def typical(chosen: list[int], history: History, allowed: Mask) -> list[int]:
@@ -42,15 +74,38 @@ def best_first(believed: History, goal: Goal, strategy: Strategy) -> list[int]:
     candidates = np.flatnonzero(may_win(strategy, believed))
     seen = believed.take(candidates)
     if not goal.qualifies(seen.quality, seen.cost, seen.noise).any():
-        why = "none that may win has a known cost"
-        if seen.has_costs:
-            why = f"the cheapest cost {np.nanmin(seen.cost):.4g}"
-        raise NothingQualifies(f"no finished trial meets the goal, {goal.describe()}: {why}")
+        raise nothing_qualifies(goal, seen)
     utility = goal.utility(seen.quality, seen.cost, seen.noise)
     order = np.argsort(-utility, kind="stable")  # an unknown utility comes last
     _, first = np.unique(configurations(seen)[order], return_index=True)
     best: list[int] = candidates[order[np.sort(first)]].tolist()
     return best
+
+
+def nothing_qualifies(goal: Goal, seen: History) -> NothingQualifies:
+    """The error for a goal whose condition none of the trials meets that may win."""
+    why = "none that may win has a known cost"
+    if seen.has_costs:
+        why = f"the cheapest cost {np.nanmin(seen.cost):.4g}"
+    return NothingQualifies(f"no finished trial meets the goal, {goal.describe()}: {why}")
+
+
+def efficient_trials(
+    history: History,
+    known: History,
+    strategy: Strategy,
+    *,
+    better: Array | float = 0.0,
+    cheaper: float = 0.0,
+) -> list[int]:
+    """The indices of the efficient trials by what is `known` of them, cheapest first. For `better`
+    and `cheaper` see `efficient`. If repeats count as one, the typical one is listed."""
+    counts = may_win(strategy, history) & ~history.raced  # raced: the cost is a guess
+    cost: Array = np.where(counts, known.cost, np.nan)
+    chosen: list[int] = efficient(known.quality, cost, better=better, cheaper=cheaper).tolist()
+    if known is history:
+        return chosen
+    return typical(chosen, history, counts & np.isfinite(history.cost))
 
 
 def most_accurate(history: History, believed: History, strategy: Strategy) -> int:

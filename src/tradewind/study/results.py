@@ -18,12 +18,12 @@ from tradewind.checks import or_none
 from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
 from tradewind.errors import NothingFinished, no_attribute
-from tradewind.goals import CheapestWithin, Frontier, Goal, efficient
+from tradewind.goals import CheapestWithin, Frontier, Goal
 from tradewind.optimizer.belief import Belief
 from tradewind.optimizer.believed import believed
 from tradewind.optimizer.history import History
-from tradewind.optimizer.repeats import Noise, configurations, noise_of, with_repeats
-from tradewind.optimizer.strategies.strategy import Strategy, may_win
+from tradewind.optimizer.repeats import Noise, noise_of, with_repeats
+from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.study.compare import LEVEL, Comparison, compare_trials, find
@@ -37,11 +37,13 @@ from tradewind.study.insights import (
     partial_dependence,
 )
 from tradewind.study.leaderboard import Leaderboard, leaderboard
+from tradewind.study.notebook import study_card
 from tradewind.study.predictions import Predicted, Wanted, predict
-from tradewind.study.ranking import best_first, most_accurate, typical, winner
+from tradewind.study.known import Known
+from tradewind.study.ranking import best_first, efficient_trials, winner
 from tradewind.study.tables import Table, columns, data_frame, write_study
 from tradewind.study.words import Scale
-from tradewind.types import Array, FinishedTrial, Prediction, State, Trial, Value
+from tradewind.types import Array, FinishedTrial, Prediction, State, Trial, Trials, Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,6 +104,9 @@ class StudyResults:
             f"seed {self.seed}>"
         )
 
+    def _repr_html_(self) -> str:
+        return study_card(self)
+
     @property
     def goal(self) -> Goal:
         """The goal. If the trials decide its reference cost, it is shown as soon as it is known,
@@ -110,9 +115,9 @@ class StudyResults:
         return self._settle(goal, self._session.history(by=goal.by))
 
     @property
-    def trials(self) -> list[Trial]:
+    def trials(self) -> Trials[Trial]:
         """All trials by number, in any state."""
-        return self._session.trials()
+        return Trials(self._session.trials())
 
     @property
     def best(self) -> FinishedTrial:
@@ -167,15 +172,8 @@ class StudyResults:
     def explain(self, goal: Goal | None = None) -> Explanation:
         """One sentence on what the best trial under a goal, by default that of the study, costs and
         gains against the most accurate one."""
-        trials, history, goal = self._known_for(goal)
-        believed, scale = self._as_believed(history), self._scale(trials)
-        choice = winner(history, believed, goal, self.strategy)
-        best = most_accurate(history, believed, self.strategy)
-        if believed.quality[choice] == believed.quality[best]:
-            best = choice
-        comparison = compare_trials(trials, history, best, choice, scale=scale, by=goal.by)
-        n = len(np.unique(configurations(history)))
-        return Explanation(trials[choice], trials[best], comparison, n)
+        known = self._known(goal)
+        return known.explain(known.choice)
 
     def compare(self, a: Trial | int, b: Trial | int, *, level: float = LEVEL) -> Comparison:
         """Whether trial `b` is truly better than trial `a`. Both are trials or their numbers.
@@ -199,7 +197,7 @@ class StudyResults:
         tolerance: float | str | None = None,
         by: str | None = None,
         believed: bool = True,
-    ) -> list[FinishedTrial]:
+    ) -> Trials[FinishedTrial]:
         """The efficient trials, cheapest first: no other trial is both better and cheaper.
 
         If results are known to be noisy, trials are compared and ordered by what is believed of
@@ -217,12 +215,8 @@ class StudyResults:
             _check_costs(Frontier(by=by), history)
         known = self._as_believed(history) if believed else history
         better, cheaper = self._negligible(history, known, tolerance)
-        counts = may_win(self.strategy, history) & ~history.raced  # raced: the cost is a guess
-        cost: Array = np.where(counts, known.cost, np.nan)
-        chosen = efficient(known.quality, cost, better=better, cheaper=cheaper).tolist()
-        if believed:
-            chosen = typical(chosen, history, counts & np.isfinite(history.cost))
-        return [trials[i] for i in chosen]
+        chosen = efficient_trials(history, known, self.strategy, better=better, cheaper=cheaper)
+        return Trials(trials[i] for i in chosen)
 
     def _negligible(
         self, history: History, known: History, tolerance: float | str | None
@@ -328,8 +322,14 @@ class StudyResults:
         return trials, history, self._settle(goal, history)
 
     def _choose(self, goal: Goal | None) -> FinishedTrial:
+        known = self._known(goal)
+        return known.trials[known.choice]
+
+    def _known(self, goal: Goal | None) -> Known:
         trials, history, goal = self._known_for(goal)
-        return trials[winner(history, self._as_believed(history), goal, self.strategy)]
+        return Known(
+            trials, history, self._as_believed(history), goal, self.strategy, self._scale(trials)
+        )
 
     def _find(self, trial: Trial | int) -> FinishedTrial:
         trials, _ = self._finished()
