@@ -20,7 +20,7 @@ BASE = (
     *("output", "html"),
 )
 ROOMS = {
-    "types": ("errors", "bounds"),
+    "types": ("errors", "bounds", "html"),
     "errors": (),
     "bounds": ("errors", "plain"),
     "checks": ("errors", "plain", "types"),

@@ -90,7 +90,7 @@ def test_no_colour_is_set() -> None:
 
 def test_a_long_table_ends_with_the_number_of_rows_left_out() -> None:
     page = table(["number"], ([i] for i in range(1000)))
-    assert page.count("<tr>") == 1 + MOST_ROWS
+    assert page.count("<tr ") == 1 + MOST_ROWS
     assert "… and 940 more" in page
 
 

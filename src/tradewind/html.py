@@ -11,7 +11,7 @@ from unicodedata import category
 MOST_ROWS = 60  # of a table; a note says how many more there are
 _LONGEST = 60  # characters of a cell; the rest is in its tooltip
 _LONGEST_TOOLTIP = 1000
-_LINE = "border:0;border-bottom:1px solid;border-color:rgba(127,127,127,.35);padding:.25em .75em"
+_LINE = "border:0;border-bottom:1px solid rgba(127,127,127,.35)"  # visible in every theme
 
 
 def escape(text: object) -> str:
@@ -33,16 +33,16 @@ def table(
     more = sum(1 for _ in rows)
     sides = [_side(column) for column in zip(*shown, strict=True)] or ["left"] * len(header)
     heads = "".join(
-        f'<th scope="col" style="{_LINE};text-align:{side}">{escape(name)}</th>'
+        f'<th scope="col" style="padding:.25em .75em;text-align:{side}">{escape(name)}</th>'
         for name, side in zip(header, sides, strict=True)
     )
-    body = "".join(f"<tr>{_cells(row, sides)}</tr>" for row in shown)
+    body = "".join(f'<tr style="{_LINE}">{_cells(row, sides)}</tr>' for row in shown)
     title = f'<caption style="{_CAPTION}">{escape(caption)}</caption>' if caption else ""
     below = f"… and {more:,} more" if more else ""
     return (
         '<div style="overflow-x:auto;max-width:100%"><table style="border-collapse:collapse;'
         f'table-layout:auto;margin:.25em 0;border:0;font-variant-numeric:tabular-nums">{title}'
-        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        f'<thead><tr style="{_LINE}">{heads}</tr></thead><tbody>{body}</tbody></table>'
         f"{paragraph(below)}{paragraph(note)}</div>"
     )
 
@@ -70,7 +70,7 @@ def _cells(row: Sequence[str], sides: Sequence[str]) -> str:
 def _cell(text: str, side: str, tag: str) -> str:
     tooltip = f' title="{escape(text[:_LONGEST_TOOLTIP])}"' if len(text) > _LONGEST else ""
     weight = ";font-weight:normal" if tag != "td" else ""
-    style = f"{_LINE};text-align:{side}{weight}"
+    style = f"padding:.25em .75em;text-align:{side}{weight}"
     return f'<{tag} style="{style}"{tooltip}>{escape(shortened(text))}</{tag.split()[0]}>'
 
 

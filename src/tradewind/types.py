@@ -10,13 +10,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradewind.bounds import check_outcome
 from tradewind.errors import SUGGESTIONS, no_attribute
+from tradewind.html import shortened, table
 
 Array: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -262,6 +263,16 @@ class Trial:
         size = f", train_size={self.train_size:g}" * (self.size_name is None)
         return f"Trial({self.number}, {self.state.value}, {dict(self.params)}{size}{more})"
 
+    def _repr_html_(self) -> str:
+        title = f"Trial {self.number}, {self.state.value}"
+        facts = [("value", _shown(self.value)), ("cost", _cost(self))]
+        facts += [("folds", ", ".join(map(_shown, self.folds)))]
+        facts += [("training size", f"{self.train_size:.4g}")] * (self.size_name is None)
+        facts += [("error", (self.error or "").strip().rpartition("\n")[2])]
+        facts += [(name, _shown(value)) for name, value in self.params.items()]
+        facts += [(f"{name} (attribute)", str(it)) for name, it in self.attributes.items()]
+        return table(["", ""], [fact for fact in facts if fact[1]], caption=title)
+
     if not TYPE_CHECKING:  # mypy would take every name for an attribute
 
         def __getattr__(self, name: str) -> NoReturn:
@@ -273,3 +284,52 @@ class FinishedTrial(Trial):
     """A trial that has a value."""
 
     value: float = math.nan
+
+
+TrialType = TypeVar("TrialType", bound=Trial)
+
+
+class Trials(list[TrialType]):
+    """A list of trials, which a notebook shows as a table. A slice of it is one, too."""
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> TrialType: ...
+    @overload
+    def __getitem__(self, index: slice) -> Trials[TrialType]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> TrialType | Trials[TrialType]:
+        if isinstance(index, slice):
+            return Trials(super().__getitem__(index))
+        return super().__getitem__(index)
+
+    def __repr__(self) -> str:
+        lines = [repr(trial) for trial in self[:_MOST_LINES]]
+        more = [f"… and {len(self) - _MOST_LINES:,} more"] * (len(self) > _MOST_LINES)
+        return "[" + ",\n ".join(lines + more) + "]"
+
+    def _repr_html_(self) -> str:
+        rows = ([t.number, t.state.value, _shown(t.value), _cost(t), _params(t)] for t in self)
+        count = f"{len(self):,} trial{'s' * (len(self) != 1)}"
+        return table(["trial", "state", "value", "cost", "parameters"], rows, caption=count)
+
+
+_MOST_LINES = 20  # of a list of trials as text
+_UNITS = {"wall": " s", "cpu": " s", "gpu": " s", "memory": " bytes"}
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _cost(trial: Trial) -> str:
+    """`0.125 s`, `3.2 (money)`, or a number if the objective returned it without a name."""
+    if trial.cost is None:
+        return ""
+    unit = _UNITS.get(trial.cost_name, f" ({trial.cost_name})")
+    measured = trial.usage is not None and trial.usage.clock != "reported"
+    return f"{trial.cost:.4g}" + unit * (measured or trial.cost_name not in _UNITS)
+
+
+def _params(trial: Trial) -> str:
+    return ", ".join(f"{name}={shortened(_shown(it))}" for name, it in trial.params.items())

@@ -3,8 +3,10 @@ nobody asked about."""
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ import tradewind as tw
 from tests.studies import Clock, create
 from tradewind.errors import StorageError
 from tradewind.runners.simulated import SimulatedRunner
+from tradewind.study.bars import TerminalBar
 from tradewind.study.progress import Progress
 from tradewind.types import Origin, State, Trial
 
@@ -55,8 +58,8 @@ def progress(
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody is watching."""
-    monkeypatch.setattr("tradewind.study.progress._is_watched", lambda: True)
+    """Somebody is watching a terminal."""
+    monkeypatch.setattr("tradewind.study.progress.open_bar", TerminalBar)
 
 
 @pytest.fixture
@@ -234,11 +237,27 @@ def test_on_a_terminal_there_is_a_bar(
     assert "0%|" in capsys.readouterr().err
 
 
-def test_in_a_notebook_there_is_a_bar(capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ipykernel", Any)
+@pytest.mark.parametrize("name", ["IPython", "ipykernel"])
+def test_a_package_that_is_only_loaded_is_no_notebook(
+    capsys: Printed, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    module = SimpleNamespace(get_ipython=lambda: None)
+    monkeypatch.setitem(sys.modules, name, module)  # type: ignore[arg-type]
     with progress():
         pass
-    assert "0%|" in capsys.readouterr().err
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_stream_that_is_closed_shows_nothing_and_raises_nothing(
+    monkeypatch: pytest.MonkeyPatch, watch: Clock
+) -> None:
+    stream = io.StringIO()
+    stream.close()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with progress(show=True, best=lambda: trial(0, 1.0)) as shown:
+        watch.now += 1e6
+        shown.done(trial(0, 1.0), 0)
+        shown.started(1)
 
 
 def test_the_bar_counts_trials_and_shows_the_best(capsys: Printed, watched: None) -> None:

@@ -83,6 +83,11 @@ class Space(Encoding):
         tail = f", forbid=[{', '.join(clauses)}]" if clauses else ""
         return "Space({\n" + "\n".join(lines) + "\n}" + tail + ")"
 
+    def _repr_html_(self) -> str:
+        from tradewind.space.words import space_table
+
+        return space_table(self)
+
     # ---- configurations ----
 
     def validate(self, config: Mapping[str, Any]) -> Config:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tradewind.goals import Tradeoff
 from tradewind.interrupts import Interruptible
 from tradewind.output import logger as _logger
 from tradewind.output import quietly
 from tradewind.runners.runner import cause
+from tradewind.study.bars import Bar, clock_time, open_bar
 from tradewind.types import State, Trial
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Progress:
     ) -> None:
         self._total, self._timeout, self._clock = total, timeout, clock
         self._study, self._callbacks, self._show = study, callbacks, show
-        self._bar: Any = None
+        self._bar: Bar | None = None
         self._done = self._failed = self._running = 0
         self._best = ""
         self._any_finished = self._warned = False
@@ -46,13 +47,8 @@ class Progress:
     def __enter__(self) -> Progress:
         self._begin = self._clock()
         self._printed_at = time.monotonic()
-        if self._show is not False and _is_watched():
-            from tqdm.auto import tqdm
-
-            count = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt}"
-            if self._total is None:
-                count = "{n_fmt} trials"
-            self._bar = tqdm(total=self._total, bar_format=count + " [{elapsed}{postfix}]")
+        if self._show is not False:
+            self._bar = open_bar(self._total, lambda: (self._done, self._status()))
         return self
 
     def __exit__(self, kind: object, *exc: object) -> None:
@@ -71,7 +67,7 @@ class Progress:
         with quietly():  # a display must not end a search
             self._running = running
             if self._bar is not None:
-                self._bar.set_postfix_str(self._status())
+                self._bar.refresh(now=True)
             else:
                 self._print_sometimes()
 
@@ -95,8 +91,7 @@ class Progress:
         self._any_finished = self._any_finished or finished
         if self._bar is not None:
             self._show_best()
-            self._bar.set_postfix_str(self._status(), refresh=False)
-            self._bar.update()
+            self._bar.refresh(now=False)
         else:
             self._print_sometimes(times=1.5)  # after the next start, if there is one
 
@@ -113,7 +108,6 @@ class Progress:
         if self._any_finished:
             with quietly():
                 self._best = _describe(self._study.best)
-                self._bar.set_postfix_str(self._status())
 
     def _warn_above_reference(self, trial: Trial) -> None:
         """Warn once if a trial costs more than a reference that the trials decided and that caps
@@ -161,7 +155,7 @@ class Progress:
         if self._bar is None:
             _logger.warning(line)
         else:
-            self._bar.write(line, file=sys.stderr)
+            self._bar.message(line)
 
     def _status(self) -> str:
         """`3 running, 1 failed, best 0.91 in 12 (#7), 4:10 left`."""
@@ -176,19 +170,13 @@ class Progress:
             bounds.append(rest)
         if self._timeout is not None:
             bounds.append(max(self._timeout - passed, 0.0))
-        return f"{_clock_time(min(bounds))} left" if bounds and self._running else ""
+        return f"{clock_time(min(bounds))} left" if bounds and self._running else ""
 
     def _seconds_of_rest(self, passed: float) -> float | None:
         """How long the trials that are left will take, by the mean of those done."""
         if self._total is None or not self._done:
             return None
         return passed / self._done * (self._total - self._done)
-
-
-def _clock_time(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _line(trial: Trial) -> str:
@@ -205,11 +193,3 @@ def _describe(best: Trial) -> str:
     cost = "" if best.cost is None else f" in {best.cost:.3g}"
     size = f" on {best.train_size:.0%} of the data" * (best.train_size < 1.0)
     return f"best {best.value:.4g}{cost}{size} (#{best.number})"
-
-
-def _is_watched() -> bool:
-    """Whether somebody may be watching: in a terminal, or in a notebook."""
-    with quietly():
-        if sys.stderr is not None and sys.stderr.isatty():  # None if there is no console
-            return True
-    return "ipykernel" in sys.modules
