@@ -3,10 +3,13 @@ dark themes, and all text in them is escaped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape as _escape
 from itertools import islice
+from typing import TypeVar
 from unicodedata import category
+
+T = TypeVar("T")
 
 MOST_ROWS = 60  # of a table; a note says how many more there are
 _LONGEST = 60  # characters of a cell; the rest is in its tooltip
@@ -53,6 +56,19 @@ _CAPTION = "caption-side:top;text-align:left;font-weight:bold;padding:.25em .75e
 def paragraph(text: str) -> str:
     """A line of text; nothing if there is none."""
     return f'<p style="margin:.25em .75em">{escape(text)}</p>' if text else ""
+
+
+class Listed(list[T]):
+    """A list that a notebook shows as a table with these columns. `row` makes an item a row."""
+
+    def __init__(
+        self, items: Iterable[T], columns: Sequence[str], row: Callable[[T], Sequence[object]]
+    ) -> None:
+        super().__init__(items)
+        self._columns, self._row = columns, row
+
+    def _repr_html_(self) -> str:
+        return table(self._columns, map(self._row, self))
 
 
 def shortened(text: str) -> str:

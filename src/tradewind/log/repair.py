@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tradewind.errors import FormatError
+from tradewind.html import paragraph
 from tradewind.log.files import scan_lines, write_lines
 from tradewind.log.salvage import SavedStudy, keep, results_in, save_study
 from tradewind.log.state import StudyState
@@ -34,6 +35,9 @@ class Repair:
             return "\n".join([f"{self.place} is not damaged, and was not changed", *studies])
         done = f"{self.place} is repaired; the damaged original is kept as {self.original}"
         return "\n".join([done, *studies, _CAUTION])
+
+    def _repr_html_(self) -> str:
+        return "".join(map(paragraph, str(self).splitlines()))
 
 
 def repair(storage: str | os.PathLike[str]) -> Repair:

@@ -12,6 +12,7 @@ import numpy as np
 from tradewind import checks
 from tradewind.data.estimates import Estimate, difference_of_means, paired_difference
 from tradewind.errors import TrialError
+from tradewind.html import paragraph
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import configurations
 from tradewind.study.words import Scale, cost_compared, percent
@@ -92,6 +93,9 @@ class Comparison:
 
     def __repr__(self) -> str:
         return f"<Comparison: {self}>"
+
+    def _repr_html_(self) -> str:
+        return paragraph(str(self))
 
     def _quality(self) -> str:
         said = f"trial {self.b.number} {self.scale.compared(self.gain)} trial {self.a.number}"

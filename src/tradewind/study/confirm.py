@@ -18,6 +18,7 @@ from tradewind.data.estimates import Estimate, mean_of_folds, mean_of_runs
 from tradewind.engine import plan
 from tradewind.engine.session import Session
 from tradewind.goals import Goal
+from tradewind.html import table
 from tradewind.log.events import Confirming, Enqueued, Event
 from tradewind.log.state import StudyState
 from tradewind.plain import write_json
@@ -35,6 +36,8 @@ from tradewind.types import FinishedTrial, State, Trial
 
 if TYPE_CHECKING:
     from tradewind.study.results import StudyResults
+
+_COLUMNS = ["trial", "value", "runs", "cost", "against the winner"]
 
 
 @dataclass(frozen=True)
@@ -80,18 +83,21 @@ class Confirmation:
         return self.finalists[index]
 
     def __str__(self) -> str:
-        rows = [["trial", "value", "runs", "cost", "against the winner"]]
-        rows += [self._row(finalist) for finalist in self.finalists]
-        lines = table_lines(rows)
+        lines = table_lines([_COLUMNS, *map(self._row, self.finalists)])
+        return "\n".join([*lines, self._note()])
+
+    def _repr_html_(self) -> str:
+        return table(_COLUMNS, map(self._row, self.finalists), note=self._note())
+
+    def _note(self) -> str:
         runs = sum(len(f.runs) for f in self.finalists)
         failed = sum(f.failed for f in self.finalists)
-        lines.append(
+        return (
             f"{runs} run{'s' * (runs != 1)} finished"
             + f", {failed} failed" * (failed > 0)
             + f", {self.missing} missing: call confirm again" * (self.missing > 0)
             + f"; ± at {percent(self.level)}"
         )
-        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"<Confirmation of {len(self)} trials, winner: trial {self.winner.number}>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tradewind.html import paragraph
 from tradewind.study.compare import Comparison
 from tradewind.study.words import cost_amount, cost_compared, share, size_compared, unit_of_cost
 from tradewind.types import FinishedTrial
@@ -32,6 +33,9 @@ class Explanation:
 
     def __repr__(self) -> str:
         return f"<Explanation: {self}>"
+
+    def _repr_html_(self) -> str:
+        return paragraph(str(self))
 
     def _alone(self) -> str:
         choice, (_, cost) = self.choice, self.comparison.costs

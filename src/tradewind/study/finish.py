@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tradewind import checks
 from tradewind.errors import AlreadyTested, OutcomeError
 from tradewind.goals import Goal
+from tradewind.html import paragraph
 from tradewind.log.events import Event, FinalTested, FinalTrained
 from tradewind.log.state import StudyState
 from tradewind.runners.clocks import Meter
@@ -52,6 +53,9 @@ class Final:
 
     def __repr__(self) -> str:
         return f"<Final: {self}>"
+
+    def _repr_html_(self) -> str:
+        return paragraph(str(self))
 
 
 def finish(

@@ -14,6 +14,7 @@ import numpy as np
 from tradewind.engine.propose import single_threaded
 from tradewind.errors import NothingFinished
 from tradewind.goals import Goal
+from tradewind.html import paragraph
 from tradewind.optimizer.belief import comparable
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.strategy import Strategy
@@ -56,6 +57,9 @@ class Forecast:
         return " ".join(part for part in parts if part) or (
             "Nothing is known about durations and costs: no trial has recorded them."
         )
+
+    def _repr_html_(self) -> str:
+        return paragraph(str(self))
 
 
 def forecast(

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradewind.data.estimates import Estimate
+from tradewind.html import table
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import configurations, whole_runs
 from tradewind.study.words import cost_amount, percent, plus_minus, table_lines, unit_of_cost
 from tradewind.types import FinishedTrial
+
+_COLUMNS = ["trial", "runs", "value", "believed", "cost", "parameters"]
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,18 @@ class Leaderboard:
         return self.entries[index]
 
     def __str__(self) -> str:
-        rows = [["trial", "runs", "value", "believed", "cost", "parameters"]]
-        rows += [self._row(entry) for entry in self.entries]
-        known = any(entry.value.error is not None for entry in self.entries)
-        return "\n".join(table_lines(rows) + [f"± at {percent(self.level)}"] * known)
+        lines = table_lines([_COLUMNS, *map(self._row, self.entries)])
+        return "\n".join(filter(None, [*lines, self._note()]))
 
     def __repr__(self) -> str:
         return f"<Leaderboard of {len(self)} configurations>"
+
+    def _repr_html_(self) -> str:
+        return table(_COLUMNS, map(self._row, self.entries), note=self._note())
+
+    def _note(self) -> str:
+        known = any(entry.value.error is not None for entry in self.entries)
+        return f"± at {percent(self.level)}" * known
 
     def _row(self, entry: Entry) -> list[str]:
         mean, margin = entry.value.mean, entry.value.margin(self.level)

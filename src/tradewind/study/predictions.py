@@ -11,6 +11,7 @@ import numpy as np
 from tradewind.engine.propose import single_threaded
 from tradewind.errors import ConfigError, NothingFinished
 from tradewind.goals import Goal
+from tradewind.html import Listed
 from tradewind.optimizer.belief import Belief, comparable
 from tradewind.optimizer.history import History
 from tradewind.seeds import proposal_rng
@@ -93,7 +94,12 @@ def predict(
         score = _score(goal, history, q, np.nan if c[0] is None else c[0])
         size = _size(space, history, config)
         found.append(Predicted(config, size, v[0], v[1], v[2], c[0], c[1], c[2], score))
-    return found
+    return Listed(found, ["parameters", "training size", "value and cost"], _row)
+
+
+def _row(it: Predicted) -> list[str]:
+    params = ", ".join(f"{name}={value}" for name, value in it.params.items())
+    return [params, f"{it.train_size:.4g}", str(it)]
 
 
 def believe(space: Space, history: History, *, settings: int, what: str) -> Belief:

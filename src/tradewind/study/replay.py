@@ -10,6 +10,7 @@ import numpy as np
 
 from tradewind.engine import plan
 from tradewind.engine.propose import Proposer
+from tradewind.html import paragraph
 from tradewind.log.events import Claimed, Enqueued, Proposed
 from tradewind.log.state import StudyState
 from tradewind.space import Space
@@ -56,6 +57,9 @@ class Replay:
         differing = [p.number for p in self.proposals if p.verdict is Verdict.DIFFERENT]
         which = f" (trials {', '.join(map(str, differing[:10]))})" if differing else ""
         return f"{len(self.proposals)} proposals: {counts or 'none'}{which}"
+
+    def _repr_html_(self) -> str:
+        return paragraph(str(self))
 
 
 def replay(study: Study) -> Replay:

@@ -17,6 +17,7 @@ from tradewind.engine.session import Session
 from tradewind.engine.spool import warn_of_spooled
 from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyExists
 from tradewind.goals import Goal, Quality
+from tradewind.html import Listed
 from tradewind.log.bulk import paused_gc
 from tradewind.log.events import Created
 from tradewind.log.log import Log, Store
@@ -26,7 +27,7 @@ from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.output import logger as _logger
 from tradewind.space import Space
 from tradewind.study.study import Study
-from tradewind.study.tables import read_study
+from tradewind.study.tables import iso_time, read_study
 from tradewind.types import State
 
 Storage: TypeAlias = "str | os.PathLike[str] | Store | None"
@@ -241,7 +242,12 @@ def list_studies(storage: Storage = None) -> list[StudySummary]:
         states = [trial.state for trial in state.trials.values()]
         counts = {kind.value: states.count(kind) for kind in State if kind in states}
         summaries.append(StudySummary(name, len(states), counts, state.created))
-    return summaries
+    return Listed(summaries, ["study", "trials", "states", "created"], _summary_row)
+
+
+def _summary_row(it: StudySummary) -> list[str]:
+    counts = ", ".join(f"{count} {state}" for state, count in it.states.items())
+    return [it.name, str(it.trials), counts, (iso_time(it.created) or "")[:16].replace("T", " ")]
 
 
 def rename_study(name: str, new: str, *, storage: Storage = None) -> None:

@@ -93,8 +93,8 @@ def columns(trials: Sequence[Trial], space: Space, history: History, goal: Goal)
         "origin": [t.origin.value for t in trials],
         "retries": [t.retries for t in trials],
         "driver": [t.driver for t in trials],
-        "started": [_iso(t.started) for t in trials],
-        "ended": [_iso(t.ended) for t in trials],
+        "started": [iso_time(t.started) for t in trials],
+        "ended": [iso_time(t.ended) for t in trials],
         "wall": [u.wall for u in used],
         "cpu": [_number(u.cpu) for u in used],
         "memory": [_number(u.memory) for u in used],
@@ -125,7 +125,7 @@ def _number(given: float | None) -> float:
     return math.nan if given is None else given
 
 
-def _iso(seconds: float | None) -> str | None:
+def iso_time(seconds: float | None) -> str | None:
     """A time since 1970 such as `2026-11-16T21:24:10.500000+00:00`."""
     try:
         time = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
