@@ -5,7 +5,9 @@
     ├── ConfigError (ValueError)         a configuration that does not fit its space
     ├── OutcomeError (ValueError)        a value or cost that no trial can have
     ├── TrialError (RuntimeError)        a trial in the wrong state: already ended, unknown
+    ├── StudyPaused (RuntimeError)       a trial is wanted from a study that is paused
     ├── TrialFailed (RuntimeError)       a trial that failed under on_error="raise"
+    ├── ProgramFailed (RuntimeError)     a program that gave no result
     ├── AlreadyTested (RuntimeError)     the test set was looked at before
     ├── BrokenObjective (RuntimeError)   an objective whose first trials all fail in the same way
     ├── NothingFinished (LookupError)    a result is wanted, but no trial has one yet
@@ -52,8 +54,16 @@ class TrialError(TradewindError, RuntimeError):
     """A trial that is not in the state that the call needs."""
 
 
+class StudyPaused(TradewindError, RuntimeError):
+    """A trial is wanted from a study that is paused."""
+
+
 class TrialFailed(TradewindError, RuntimeError):
     """A trial failed without raising an exception, and `on_error="raise"` ends the search."""
+
+
+class ProgramFailed(TradewindError, RuntimeError):
+    """A program that a trial ran (`tw.Program`) has failed, or has printed no result."""
 
 
 class AlreadyTested(TradewindError, RuntimeError):

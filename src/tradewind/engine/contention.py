@@ -93,6 +93,7 @@ def _propose_claimed(session: Session, number: int, request: Request) -> bool:
             return False
         if number in state.trials:
             return True
+        state.check_not_paused()
         may_repeat = attempts <= _MAX_REPEATS
         if proposed is None or (
             may_repeat and proposer.is_like_recent(proposed.params, proposed.seen)

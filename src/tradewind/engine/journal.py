@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tradewind.engine.propose import Proposer
-from tradewind.errors import TrialError
+from tradewind.errors import StudyPaused, TrialError
 from tradewind.log.events import Event
 from tradewind.log.log import Conflict, Log
 from tradewind.log.state import StudyState
@@ -74,7 +74,7 @@ class Journal:
             at = state.position
             try:
                 result, events = decide(state)
-            except TrialError:
+            except (TrialError, StudyPaused):
                 if is_fresh:
                     raise
             else:

@@ -21,7 +21,7 @@ from tradewind.engine.session import Session
 from tradewind.engine.signals import Signals
 from tradewind.engine.spool import record_spooled, rescue
 from tradewind.engine.stopping import record_stop, why_stop
-from tradewind.errors import StorageError, TrialError, WorkerError
+from tradewind.errors import StorageError, StudyPaused, TrialError, WorkerError
 from tradewind.interrupts import Terminated
 from tradewind.log.stalls import FINAL
 from tradewind.optimizer.stopping import StoppingRule
@@ -32,6 +32,7 @@ from tradewind.types import Outcome, State, Trial
 T = TypeVar("T")
 
 _LONGEST_PAUSE = 30.0  # seconds before a store that does not answer is tried again
+_LOOK = 0.5  # seconds between looks whether a paused study goes on
 
 
 class Watch(Protocol):
@@ -59,6 +60,8 @@ class Loop:
     _ahead: Trial | None = None
     _started: int = 0
     _nothing_fits: bool = False
+    _paused: bool = False  # when a trial was last wanted
+    _ask_again_at: float = 0.0
     _enough: bool = False  # a rule has stopped the search
     _prices: Prices | None = None  # None while nobody has asked what trials cost
     _budget: Budget | None = None
@@ -114,6 +117,9 @@ class Loop:
             self._fill()
             interrupts.check()
             if not self._running:
+                if self._paused and self._may_start():
+                    self._wait_while_paused()
+                    continue
                 if self._nothing_fits and not self._started and not self.limits.queued:
                     _logger.warning(
                         "no trial was started: none is expected to fit into the time or cost left"
@@ -129,7 +135,7 @@ class Loop:
         if self.workers.synchronous and self._running:
             return
         while self.workers.free > 0 and self._may_start():
-            trial = self._next()
+            trial = self._unless_paused(self._next)
             if trial is None:
                 return
             self._running[trial.number] = Running(trial, self.workers.now())
@@ -202,7 +208,27 @@ class Loop:
         if self.workers.slots == 1 or self.workers.synchronous or self._ahead is not None:
             return
         if self.workers.free == 0 and self._may_start():
-            self._ahead = self._ask(self._affordable(), start=False)
+            self._ahead = self._unless_paused(lambda: self._ask(self._affordable(), start=False))
+
+    def _unless_paused(self, ask: Callable[[], Trial | None]) -> Trial | None:
+        """What `ask` returns; None if the study is paused."""
+        if time.monotonic() < self._ask_again_at:
+            return None
+        try:
+            trial = ask()
+        except StudyPaused as paused:
+            if not self._paused:
+                _logger.warning("%s", paused)
+            self._paused, self._ask_again_at = True, time.monotonic() + _LOOK
+            return None
+        if self._paused:
+            _logger.warning("the study has been resumed")
+        self._paused = False
+        return trial
+
+    def _wait_while_paused(self) -> None:
+        left = self._next_deadline()
+        interrupts.pause(_LOOK if left is None else min(left, _LOOK))
 
     # ---- ending ----
 

@@ -148,17 +148,20 @@ class Plan:
             goal = replace(goal, provisional=False)
         return cls(goal, strategy, (encode(goal), encode(strategy)))
 
-    @classmethod
-    def from_state(cls, state: StudyState) -> Plan:
-        """The plan that another driver has written to the log."""
-        data = (state.goal, state.strategy)
-        missing = [*must_be_supplied(state.goal), *must_be_supplied(state.strategy)]
-        if missing:
-            raise StorageError(
-                f"another driver now uses {missing[0]}, which is not stored with the study: "
-                "load the study again and supply it"
-            )
-        return cls(decode(state.goal), decode(state.strategy), data)
+    def as_in(self, state: StudyState) -> Plan:
+        """The plan that another driver has written to the log. A part that has not changed stays
+        the same object, because it may be the user's own."""
+        goal, strategy = self.data
+        return Plan(
+            self.goal if state.goal == goal else _decode_changed(state.goal),
+            self.strategy if state.strategy == strategy else _decode_changed(state.strategy),
+            (state.goal, state.strategy),
+        )
+
+    def with_goal(self, goal: Goal) -> Plan:
+        """The plan with another goal, and with the strategy as it is, in the log and here."""
+        new = Plan.of(goal, self.strategy)
+        return Plan(new.goal, self.strategy, (new.data[0], self.data[1]))
 
     def change(self, state: StudyState) -> Configured:
         """The event that makes this the plan of the study."""
@@ -167,3 +170,14 @@ class Plan:
             None if goal == state.goal else goal,
             None if strategy == state.strategy else strategy,
         )
+
+
+def _decode_changed(data: PlainData) -> Any:
+    """A part of a plan that another driver has changed."""
+    missing = must_be_supplied(data)
+    if missing:
+        raise StorageError(
+            f"another driver now uses {missing[0]}, which is not stored with the study: "
+            "load the study again and supply it"
+        )
+    return decode(data)

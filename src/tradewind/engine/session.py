@@ -27,6 +27,7 @@ from tradewind.log.bulk import paused_gc
 from tradewind.log.events import (
     Abandoned,
     Claimed,
+    Configured,
     Enqueued,
     Event,
     Failed,
@@ -165,6 +166,7 @@ class Session:
         number, was_refused = None, False
         while number is None:
             state = self.journal.read().state
+            state.check_not_paused()
             if self.change_plan(state):
                 continue
             others = state.leased - self.held.keys()
@@ -236,6 +238,7 @@ class Session:
         """Record that a trial which waits for this session has begun."""
 
         def begin(state: StudyState) -> tuple[None, list[Event]]:
+            state.check_not_paused()
             if state.holder.get(number) != self.id:
                 raise TrialError(f"trial {number} is no longer held by this session")
             return None, [Started(number, self.id, leased, self.clock())]
@@ -255,6 +258,14 @@ class Session:
         while self._plan_is_new and self.change_plan(self.journal.read().state):
             pass
 
+    @locked
+    def change_goal(self, goal: Goal) -> None:
+        """Continue the study with this goal, and with whatever strategy the log has."""
+        plan = self.plan.with_goal(goal)
+        new = plan.data[0]
+        self.journal.write(lambda state: (None, [Configured(new)] if state.goal != new else []))
+        self.plan = plan
+
     def change_plan(self, state: StudyState) -> bool:
         """Write a plan that the log has never had, or take over what another driver has changed.
         True if the log must be read again."""
@@ -266,7 +277,7 @@ class Session:
             self._plan_is_new = not self.journal.append([self.plan.change(state)], at=at)
             return True
         _logger.warning("another driver has changed the goal or the strategy of this study")
-        self.plan = Plan.from_state(state)
+        self.plan = self.plan.as_in(state)
         return False
 
     # ---- reporting ----

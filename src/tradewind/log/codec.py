@@ -27,8 +27,10 @@ from tradewind.log.events import (
     FinalTested,
     FinalTrained,
     Finished,
+    Paused,
     Proposed,
     Requeued,
+    Resumed,
     Started,
     Stopped,
     Unknown,
@@ -140,6 +142,8 @@ _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
     ),
     "requeued": (Requeued, {"number": WHOLE, "reason": TEXT, "retry": FLAG, "lost": FLAG}),
     "stopped": (Stopped, {"reason": TEXT, "at": optional(NUMBER)}),
+    "paused": (Paused, {"reason": TEXT, "at": optional(NUMBER)}),
+    "resumed": (Resumed, {"at": optional(NUMBER)}),
     "confirming": (
         Confirming,
         {

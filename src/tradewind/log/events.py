@@ -150,6 +150,21 @@ class Stopped(_Event):
 
 
 @dataclass(frozen=True)
+class Paused(_Event):
+    """Nothing more is started until the study is resumed. Running trials go on."""
+
+    reason: str = ""
+    at: float | None = None
+
+
+@dataclass(frozen=True)
+class Resumed(_Event):
+    """Trials may be started again."""
+
+    at: float | None = None
+
+
+@dataclass(frozen=True)
 class Confirming(_Event):
     """The finalists under a goal are run again, to see how good they are without luck.
 
@@ -201,6 +216,8 @@ Event: TypeAlias = (
     | Abandoned
     | Requeued
     | Stopped
+    | Paused
+    | Resumed
     | Confirming
     | FinalTrained
     | FinalTested

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
-from tradewind.errors import FormatError, TrialError
+from tradewind.errors import FormatError, StudyPaused, TrialError
 from tradewind.log.bulk import paused_gc
 from tradewind.log.events import (
     Abandoned,
@@ -20,9 +20,11 @@ from tradewind.log.events import (
     FinalTested,
     FinalTrained,
     Finished,
+    Paused,
     PlainData,
     Proposed,
     Requeued,
+    Resumed,
     Started,
     Stopped,
 )
@@ -44,6 +46,7 @@ class StudyState:
     - `leased`: trials that their holder must keep a lease on. Without one they are lost.
     - `returned`: requeued trials that wait for any driver; `requeued`: those that ever were.
     - `stopped`: the stopping rule that ended the last search; None if another has begun.
+    - `paused`: why and since when nothing may be started; None if trials may.
     - `confirming`: the latest finalists that were run again; None if there were none.
     - `looks`: every look at the test set, with its result if there is one.
     - `initial`: the trials whose largest cost becomes the reference; None while all count."""
@@ -60,6 +63,7 @@ class StudyState:
         self.strategy: PlainData = {}
         self.cost_name, self.per_training = "wall", False
         self.stopped: str | None = None
+        self.paused: Paused | None = None
         self.confirming: Confirming | None = None
         self.looks: list[tuple[FinalTrained, FinalTested | None]] = []
         self.trials: dict[int, Trial] = {}
@@ -121,6 +125,15 @@ class StudyState:
                     f"but got {dict(params or {})}"
                 )
         return trial
+
+    def check_not_paused(self) -> None:
+        """Raise `StudyPaused` if no trial may be started."""
+        if self.paused is not None:
+            why = f" ({self.paused.reason})" * bool(self.paused.reason)
+            raise StudyPaused(
+                f"a paused study starts no trials, and this one is paused{why}: "
+                "call study.resume() to go on"
+            )
 
     def proposed_since(self, position: int) -> list[int]:
         """The trials proposed at `position` or later."""
@@ -195,6 +208,10 @@ class StudyState:
                 self.requeued.add(number)
             case Stopped(reason):
                 self.stopped = reason
+            case Paused():
+                self.paused = event
+            case Resumed():
+                self.paused = None
             case Confirming():
                 finalists = [self.trials.get(number) for number in event.trials]
                 ended = all(trial is not None and trial.finished for trial in finalists)

@@ -13,6 +13,7 @@ from tradewind.engine.limits import Limits
 from tradewind.engine.loop import Loop
 from tradewind.engine.session import Session
 from tradewind.engine.signals import Signals
+from tradewind.engine.steering import Pause, pause, paused, resume
 from tradewind.goals import Goal
 from tradewind.optimizer.stopping import StoppingRule
 from tradewind.runners.choice import choose_runner
@@ -161,6 +162,29 @@ class Study(OwnLoop):
     def stopped(self) -> str | None:
         """Why a stopping rule ended the last search; None if it ended otherwise."""
         return self._session.read_state().stopped
+
+    # ---- steering: from any process that has the study open ----
+
+    def pause(self, reason: str = "") -> None:
+        """Start nothing more, in any process, until `resume`. Running trials go on. The pause is
+        stored with the study, so it outlives every process."""
+        if not isinstance(reason, str):
+            raise TypeError(f"reason must be text, but got {reason!r}")
+        pause(self._session, reason)
+
+    def resume(self) -> None:
+        """Go on after a `pause`."""
+        resume(self._session)
+
+    @property
+    def paused(self) -> Pause | None:
+        """Why the study is paused, and since when; None if it is not."""
+        return paused(self._session)
+
+    def change_goal(self, goal: Goal) -> None:
+        """Search with another goal from the next proposal on, in every process. A goal of your own
+        is stored by its name only, so other processes must be given it when they load the study."""
+        self._session.change_goal(checks.goal(goal))
 
     # ---- ending well ----
 
