@@ -55,6 +55,7 @@ ROOMS = {
     "stopping": ("optimizer",),
     "strategies": ("optimizer",),
     "subsets": ("data",),
+    "testing": (*BASE, "space", "goals", "optimizer", "log", "runners", "engine", "study"),
     "__init__": ("*",),
 }
 

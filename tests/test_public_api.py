@@ -12,7 +12,7 @@ import pytest
 
 import tradewind as tw
 
-MODULES = ("errors", "models", "recipes", "runners", "stopping", "strategies", "subsets")
+MODULES = ("errors", "models", "recipes", "runners", "stopping", "strategies", "subsets", "testing")
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -98,7 +98,7 @@ def test_the_public_modules_are_reached_from_the_top(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [tw.runners, tw.strategies, tw.subsets], ids=lambda m: m.__name__
+    "module", [tw.runners, tw.strategies, tw.subsets, tw.testing], ids=lambda m: m.__name__
 )
 def test_a_public_module_exports_sorted_names_that_exist(module: types.ModuleType) -> None:
     assert module.__all__ == in_order(module.__all__)

@@ -14,6 +14,7 @@ if _typing.TYPE_CHECKING:
     from tradewind import stopping as stopping
     from tradewind import strategies as strategies
     from tradewind import subsets as subsets
+    from tradewind import testing as testing
     from tradewind.errors import TradewindError as TradewindError
     from tradewind.goals import BestUnder as BestUnder
     from tradewind.goals import CheapestWithin as CheapestWithin
@@ -58,7 +59,16 @@ if _typing.TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_MODULES = ("errors", "models", "recipes", "runners", "stopping", "strategies", "subsets")
+_MODULES = (
+    "errors",
+    "models",
+    "recipes",
+    "runners",
+    "stopping",
+    "strategies",
+    "subsets",
+    "testing",
+)
 
 _HOMES = {
     "BestUnder": "goals",
