@@ -1,68 +1,56 @@
-"""Every Python block of the README and of docs/ runs as written.
-
-The blocks of one file share a namespace, in order, and an empty working directory. A block is left
-out by a comment just before it that says why: `<!-- not run: needs a cluster -->`.
-"""
+"""Every code block of the README and of docs/ is run or at least read, and every link leads on."""
 
 from __future__ import annotations
 
+import json
 import re
-import textwrap
-from dataclasses import dataclass
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+from tests import pages
+from tests.pages import PAGES, ROOT, blocks
 
-BLOCK = re.compile(
-    r"(?P<mark><!-- not run(?P<reason>[^\n]*?) -->\n+)?"
-    r"^(?P<indent>[ ]*)```python\n(?P<code>.*?)^(?P=indent)```$",
-    re.MULTILINE | re.DOTALL,
-)
-
-
-@dataclass(frozen=True)
-class Block:
-    code: str
-    line: int  # of the first line of code, from 1
-    not_run: str | None  # the reason
-
-
-def blocks(text: str) -> list[Block]:
-    return [
-        Block(
-            code=textwrap.dedent(found["code"]),
-            line=text.count("\n", 0, found.start("code")) + 1,
-            not_run=None if found["mark"] is None else found["reason"].strip(": "),
-        )
-        for found in BLOCK.finditer(text)
-    ]
-
-
-def execute(page: Path, text: str) -> None:
-    namespace: dict[str, object] = {"__name__": "__main__"}
-    for block in blocks(text):
-        if block.not_run is None:
-            # Leading newlines make a traceback show the page's own line numbers.
-            code = "\n" * (block.line - 1) + block.code
-            exec(compile(code, str(page), "exec"), namespace)
+SHELLS = ("bash", "sh", "console")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_the_code_of_a_page_runs_as_written(
+def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    execute(page, page.read_text(encoding="utf-8"))
+    pages.run(page, page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_no_python_block_of_a_page_is_overlooked(page: Path) -> None:
+def test_no_block_of_a_page_is_overlooked(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert len(blocks(text)) == len(re.findall(r"^\s*```+\s*(?:python|py)\b", text, re.MULTILINE))
-    assert all(block.not_run != "" for block in blocks(text)), "a block is left out without reason"
+    found = blocks(text)
+    assert 2 * len(found) == len(re.findall(r"^\s*```", text, re.MULTILINE))
+    assert all(block.not_run != "" for block in found), "a block is left out without reason"
+    assert not [block for block in found if block.kind == "py"], "write ```python"
+    marks = re.findall(r"<!-- (?:not run|output)", text)
+    used = [b for b in found if b.not_run is not None or b.output is not None]
+    assert len(marks) == len(used), "a mark does not stand before a block"
+    shown = [block for block in found if block.output is not None]
+    assert len(shown) == len(pages.outputs(text)), "an output does not follow a block"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_shell_commands_and_data_can_be_read(page: Path) -> None:
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.kind in SHELLS:
+            done = subprocess.run(["bash", "-n"], input=block.code, text=True, capture_output=True)
+            assert done.returncode == 0, f"line {block.line}: {done.stderr}"
+        elif block.kind == "yaml":
+            assert all(isinstance(part, dict) for part in yaml.safe_load_all(block.code))
+        elif block.kind == "toml":
+            tomllib.loads(block.code)
+        elif block.kind == "json":
+            json.loads(block.code)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -80,10 +68,13 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_the_readme_and_the_guide_have_code_to_run() -> None:
-    for page in (ROOT / "README.md", ROOT / "docs" / "guide.md"):
-        assert any(b.not_run is None for b in blocks(page.read_text(encoding="utf-8")))
+def test_the_readme_and_the_tutorial_have_code_to_run() -> None:
+    for page in (ROOT / "README.md", ROOT / "docs" / "tutorial.md"):
+        found = blocks(page.read_text(encoding="utf-8"))
+        assert any(b.kind == "python" and b.not_run is None for b in found)
 
+
+# ---- the machinery itself ----
 
 PAGE = """
 ```python
@@ -96,7 +87,16 @@ x = 2
 ```
 
 ```python
-assert x == 1
+print("x is", x, "after 0.07 s")
+```
+
+<!-- output: times differ -->
+```text
+x is 1
+after 0.08 s
+```
+
+```python
 raise RuntimeError(x)
 ```
 """
@@ -104,5 +104,29 @@ raise RuntimeError(x)
 
 def test_blocks_share_a_namespace_and_a_marked_one_is_left_out() -> None:
     with pytest.raises(RuntimeError, match=r"^1$") as caught:
-        execute(Path("page.md"), PAGE)
+        pages.run(Path("page.md"), PAGE)
     assert caught.traceback[-1].lineno == PAGE.splitlines().index("raise RuntimeError(x)")
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [("times differ", "numbers exact"), ("x is 1", "x is 2"), (": times differ", "")],
+)
+def test_an_output_that_differs_is_noticed(was: str, now: str) -> None:
+    with pytest.raises((AssertionError, ValueError)):
+        pages.run(Path("page.md"), PAGE.replace(was, now))
+
+
+@pytest.mark.parametrize(
+    ("how", "one", "other", "same"),
+    [
+        ("", "a  b\nc", "a b c", True),
+        ("", "1.0 s", "2.0 s", False),
+        ("times differ", "12 ms at 0.98", "1.5 s at 0.98", True),
+        ("times differ", "12 ms at 0.98", "12 ms at 0.97", False),
+        ("numbers differ", "{'n': 12} −3", "{'n': 7} 4e-5", True),
+        ("numbers differ", "12 trees", "12 leaves", False),
+    ],
+)
+def test_only_what_may_differ_is_masked(how: str, one: str, other: str, same: bool) -> None:
+    assert (pages.normal(one, how) == pages.normal(other, how)) is same

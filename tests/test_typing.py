@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_docs import ROOT, blocks
+from tests.pages import ROOT, blocks
 
 # A comment `type: ignore` is an error of its own if the line has no error.
 SCRIPT = """
@@ -46,7 +46,7 @@ n: int = study.best.params["n"]
 @pytest.mark.slow
 def test_the_lines_of_users_and_of_the_readme_pass_mypy_strict(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    readme = "\n".join(block.code for block in blocks(text))
+    readme = "\n".join(block.code for block in blocks(text) if block.kind == "python")
     for name, code in {"script.py": SCRIPT, "readme.py": readme}.items():
         (tmp_path / name).write_text(code, encoding="utf-8")
     options = ["--strict", "--ignore-missing-imports", "--config-file=", "script.py", "readme.py"]
