@@ -264,14 +264,14 @@ class Trial:
         return f"Trial({self.number}, {self.state.value}, {dict(self.params)}{size}{more})"
 
     def _repr_html_(self) -> str:
-        title = f"Trial {self.number}, {self.state.value}"
         facts = [("value", _shown(self.value)), ("cost", _cost(self))]
         facts += [("folds", ", ".join(map(_shown, self.folds)))]
         facts += [("training size", f"{self.train_size:.4g}")] * (self.size_name is None)
         facts += [("error", (self.error or "").strip().rpartition("\n")[2])]
         facts += [(name, _shown(value)) for name, value in self.params.items()]
         facts += [(f"{name} (attribute)", str(it)) for name, it in self.attributes.items()]
-        return table(["", ""], [fact for fact in facts if fact[1]], caption=title)
+        header = [f"trial {self.number}", self.state.value]
+        return table(header, [fact for fact in facts if fact[1]])
 
     if not TYPE_CHECKING:  # mypy would take every name for an attribute
 
