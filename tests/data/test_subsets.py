@@ -190,7 +190,7 @@ def test_a_class_that_appears_first_is_not_favoured() -> None:
 
 
 def test_a_missing_label_is_a_class_of_its_own() -> None:
-    nothing = [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT, np.datetime64("NaT")]
+    nothing = [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT, np.datetime64("NaT", "s")]
     y = ["a"] * 50 + nothing * 5 + ["b"] * 20
     for fraction in FRACTIONS:
         counts = Counter(y[i] if isinstance(y[i], str) else "?" for i in subset(y, fraction))

@@ -492,7 +492,7 @@ def test_one_stage_is_the_inner_strategy(fraction: float, ends: list[Any]) -> No
         made = only.propose(SPACE, goal, seen, rng=proposal_rng(0, 1))
         alone = inner.propose(SPACE, goal, seen, rng=proposal_rng(0, 1))
         np.testing.assert_array_equal(made.row, alone.row)
-        assert replace(made, row=alone.row) == replace(alone, train_size=fraction)
+        assert vars(made) | {"row": None} == vars(alone) | {"row": None, "train_size": fraction}
         assert only.settle(goal, seen) == inner.settle(goal, seen)
         if len(seen.X):
             assert only.recommend(SPACE, goal, seen) == inner.recommend(SPACE, goal, seen)
