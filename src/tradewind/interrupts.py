@@ -54,6 +54,10 @@ class OutOfTime(BaseException):
     one."""
 
 
+class Stop(BaseException):
+    """Another thread wants an `Interruptible` to end."""
+
+
 class Scope:
     """A part of the program that can be told to end, with all that runs inside it.
 
@@ -187,7 +191,7 @@ _waker = _Waker()
 
 class Interruptible(Scope, Generic[T]):
     """Calls a function that is not ours. It is interrupted by an exception when it, or a scope
-    around it, is told to end, and when `seconds` have passed.
+    around it, is told to end, when `seconds` have passed, and when another thread calls `stop`.
 
     An exception may be swallowed: somebody catches it, or it arrives in a `__del__`, where Python
     ignores it. So it is raised again every second until the function ends. While the function
@@ -205,19 +209,31 @@ class Interruptible(Scope, Generic[T]):
     def __call__(self, *args: Any) -> T:
         if not in_main_thread():
             return self._function(*args)
+        listening = None
         try:
             self.enter()
+            listening = _listen()
             if self._seconds is not None:
                 self._set_timer(self._seconds)
             return self._call(args)
         finally:
             self._restore_timer()
+            if listening is not None:
+                signal.signal(listening, signal.SIG_DFL)
             self.leave()
 
     def _call(self, args: tuple[Any, ...]) -> T:
         """Handlers raise exceptions inside this call, and nowhere else."""
         check()  # it may have been told to end before this call
         return self._function(*args)
+
+    def stop(self) -> None:
+        """Interrupt the function. Any thread may call this, again and again. Nothing happens if the
+        function runs in another thread than the main one, or if the user needs the signal."""
+        if self.told is None:
+            self.tell(Stop)
+            if _CALL is not None and signal.getsignal(_CALL) is _on_call:
+                signal.pthread_kill(threading.main_thread().ident or 0, _CALL)
 
     def interrupt(self, error: type[BaseException]) -> NoReturn:
         """Raise this exception, and again in a second. Signal handlers call this."""
@@ -276,6 +292,24 @@ def interrupt(frame: FrameType | None) -> None:
                 inner.interrupt(error)
             return
         frame = frame.f_back
+
+
+# The signal by which a thread makes the main thread look at what it was told. Usually it is
+# ignored, so it does no harm wherever it arrives.
+_CALL: signal.Signals | None = getattr(signal, "SIGURG", None)
+
+
+def _on_call(number: int, frame: FrameType | None) -> None:
+    interrupt(frame)
+
+
+def _listen() -> signal.Signals | None:
+    """Let other threads interrupt the main thread. Returns the signal that must be given back; None
+    if they can already, or if the user needs it."""
+    if _CALL is None or signal.getsignal(_CALL) is not signal.SIG_DFL:
+        return None
+    signal.signal(_CALL, _on_call)
+    return _CALL
 
 
 def _forget_all() -> None:

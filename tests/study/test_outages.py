@@ -15,7 +15,7 @@ import tradewind as tw
 from tests.postgres import Server
 from tests.proxy import Proxy
 from tests.studies import create, events_of, score, states
-from tradewind.engine.leases import keep_leases
+from tradewind.engine.lookout import Lookout
 from tradewind.errors import StorageError
 from tradewind.log.events import Requeued
 from tradewind.types import State
@@ -146,7 +146,7 @@ def test_a_driver_that_does_not_come_back_after_an_outage_loses_its_trials(
     mine, yours = create(storage=postgres_url), tw.load_study(postgres_url)
     trial = yours.ask(lease=1.0)
     mine._session.ask(lease=1.0, keep=True)
-    with keep_leases(mine._session, 1.0):  # this notices the outage
+    with Lookout(mine._session, 1.0):  # this notices the outage
         server.freeze()
         time.sleep(2.0)
         server.thaw()

@@ -95,10 +95,11 @@ def _run_again(trial: Trial, reason: str) -> Trial:
     return trial
 
 
-def raise_if_due(policy: Policy, failure: Failure, *, ended: bool) -> None:
-    """Raise what must end the search. `ended` is false for a trial that will run again."""
+def raise_if_due(policy: Policy, failure: Failure, *, failed: bool) -> None:
+    """Raise what must end the search. `failed` is false for a trial that will run again, or that
+    somebody else has ended."""
     raised = failure.raised
-    if not ended or (policy.catches(failure) and policy.on_error != "raise"):
+    if not failed or (policy.catches(failure) and policy.on_error != "raise"):
         return
     if raised is None or _is_a(raised, _EXITS):
         raise TrialFailed(failure.error) from raised

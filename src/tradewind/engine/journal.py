@@ -7,6 +7,8 @@ the newer state. So whatever the state does not allow never gets into the log.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -20,15 +22,22 @@ T = TypeVar("T")
 
 
 class Journal:
-    """Reads and writes one log. Only one thread may use it at a time."""
+    """Reads and writes one log. Only one thread may use it at a time; all may `peek`.
+
+    `seen_at` is when the state was last up to date, by the clock `time.monotonic`."""
 
     def __init__(self, log: Log, state: StudyState) -> None:
-        self.log = log
+        self.log, self.seen_at = log, -math.inf
         self._proposer: Proposer | None = Proposer(state)
 
     def latest(self) -> Proposer:
         """The state as it was last read."""
         return self._proposer or self.read()
+
+    def peek(self) -> StudyState | None:
+        """The state as it was last read; None while it is being changed."""
+        proposer = self._proposer
+        return None if proposer is None else proposer.state
 
     def read(self) -> Proposer:
         """The state, up to date with the log."""
@@ -39,7 +48,7 @@ class Journal:
             events = self.log.read(proposer.state.position)
             self._proposer = None  # in case applying the events is interrupted
             proposer.state.apply(events)
-        self._proposer = proposer
+        self._proposer, self.seen_at = proposer, time.monotonic()
         return proposer
 
     def reopened(self) -> Journal:
@@ -61,7 +70,7 @@ class Journal:
             return False
         self._proposer = None  # in case applying the events is interrupted
         proposer.state.apply(events)
-        self._proposer = proposer
+        self._proposer, self.seen_at = proposer, time.monotonic()
         return True
 
     def write(self, decide: Callable[[StudyState], tuple[T, list[Event]]]) -> T:

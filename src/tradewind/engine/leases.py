@@ -1,14 +1,13 @@
-"""Renewing leases: how a driver shows that it is still alive."""
+"""Renewing a lease: how somebody with a loop of their own shows that they are still alive. For a
+search, `Lookout` does it (lookout.py)."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from typing import Any
 
 from tradewind.engine.session import Session
-from tradewind.errors import StorageError, TrialError
+from tradewind.errors import TrialError
 
 
 def renew_lease(
@@ -28,25 +27,3 @@ def renew_lease(
     if driver is not None and state.holder.get(number) != driver:
         raise TrialError(f"another driver holds trial {number} by now")
     session.log.beat([number], seconds)
-
-
-@contextmanager
-def keep_leases(session: Session, seconds: float) -> Iterator[None]:
-    """Renew the leases of `seconds` that a session holds, three times within that time, in a
-    background thread."""
-    over = threading.Event()
-
-    def renew() -> None:
-        while not over.wait(min(seconds / 3, 3600.0)):
-            held = [number for number, each in list(session.held.items()) if each == seconds]
-            with suppress(StorageError):  # the next attempt may succeed; the loop notices, too
-                if held:
-                    session.log.beat(held, seconds)
-
-    thread = threading.Thread(target=renew, name="tradewind leases", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()

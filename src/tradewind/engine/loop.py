@@ -15,24 +15,25 @@ from typing import Protocol, TypeVar
 from tradewind import interrupts
 from tradewind.engine import failures
 from tradewind.engine.failures import FailureTally, Policy
-from tradewind.engine.leases import keep_leases
 from tradewind.engine.limits import Budget, Limits, Prices, Running
+from tradewind.engine.lookout import ENDED_ELSEWHERE, LOOK, Lookout
 from tradewind.engine.session import Session
 from tradewind.engine.signals import Signals
 from tradewind.engine.spool import record_spooled, rescue
+from tradewind.engine.steering import record_spent
 from tradewind.engine.stopping import record_stop, why_stop
 from tradewind.errors import StorageError, StudyPaused, TrialError, WorkerError
 from tradewind.interrupts import Terminated
 from tradewind.log.stalls import FINAL
 from tradewind.optimizer.stopping import StoppingRule
 from tradewind.output import logger as _logger
-from tradewind.runners.runner import Done, Failure, Workers
+from tradewind.runners.runner import Done, Failure, InProcess, Workers
 from tradewind.types import Outcome, State, Trial
 
 T = TypeVar("T")
 
 _LONGEST_PAUSE = 30.0  # seconds before a store that does not answer is tried again
-_LOOK = 0.5  # seconds between looks whether a paused study goes on
+_SLICE = LOOK / 2  # seconds of one wait for workers, after which the lookout is asked
 
 
 class Watch(Protocol):
@@ -67,12 +68,15 @@ class Loop:
     _budget: Budget | None = None
     _unrecorded: list[Done] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self._lookout = Lookout(self.session, self.policy.lease, self._running, self.workers)
+
     def run(self) -> None:
         """Evaluate trials until a limit is reached, a rule says enough, or `stopped()`. Every trial
         is recorded."""
         reason, again = "the search ended while it ran", False
         try:
-            with keep_leases(self.session, self.policy.lease):
+            with self._lookout:
                 self._search_or_end()
         except KeyboardInterrupt:
             reason = "interrupted"
@@ -128,6 +132,8 @@ class Loop:
             self._propose_ahead()
             self._record_all(self._wait())
             self._stop_overdue()
+            if over := self._lookout.over():
+                self.workers.stop(over, ENDED_ELSEWHERE)
 
     # ---- starting ----
 
@@ -219,7 +225,7 @@ class Loop:
         except StudyPaused as paused:
             if not self._paused:
                 _logger.warning("%s", paused)
-            self._paused, self._ask_again_at = True, time.monotonic() + _LOOK
+            self._paused, self._ask_again_at = True, time.monotonic() + LOOK
             return None
         if self._paused:
             _logger.warning("the study has been resumed")
@@ -227,15 +233,17 @@ class Loop:
         return trial
 
     def _wait_while_paused(self) -> None:
-        left = self._next_deadline()
-        interrupts.pause(_LOOK if left is None else min(left, _LOOK))
+        interrupts.pause(LOOK if (left := self._next_deadline()) is None else min(left, LOOK))
 
     # ---- ending ----
 
     def _wait(self) -> list[Done]:
         """Wait for results. If the search was told to end, a trial without an outcome counts as
         interrupted, whatever its worker says."""
-        results = self.workers.wait(self._next_deadline())
+        left = self._next_deadline()
+        if not isinstance(self.workers, InProcess):
+            left = _SLICE if left is None else min(left, _SLICE)
+        results = self.workers.wait(left)
         if interrupts.told():
             return [done for done in results if isinstance(done.result, Outcome)]
         return results
@@ -254,9 +262,9 @@ class Loop:
     def _record_all(self, results: list[Done]) -> None:
         """Record all results before a callback or an objective may end the search."""
         recorded: list[tuple[Done, Trial | None]] = []
-        self._unrecorded = list(results)
+        self._unrecorded, came = list(results), self.session.clock()
         for done in results:
-            recorded.append((done, self._record(done)))
+            recorded.append((done, self._record(done, came)))
             self._unrecorded.pop(0)
         for done in results:
             self._running.pop(done.trial.number, None)
@@ -272,7 +280,8 @@ class Loop:
                 self.watch.done(trial, len(self._running))
         for done, trial in recorded:
             if isinstance(done.result, Failure):
-                failures.raise_if_due(self.policy, done.result, ended=trial is not None)
+                failed = trial is not None and trial.state is State.FAILED
+                failures.raise_if_due(self.policy, done.result, failed=failed)
         self._count_failures([trial for _, trial in recorded if trial is not None])
         if recorded and self.rules and not self._enough:
             self._ask_rules()
@@ -293,19 +302,22 @@ class Loop:
             self._enough = True
             self._patiently(lambda: record_stop(self.session, reason))
 
-    def _record(self, done: Done) -> Trial | None:
+    def _record(self, done: Done, came: float) -> Trial | None:
         """Record one result. Returns the trial if it has ended, and None if it will run again or
-        the result came too late."""
+        if another driver has it."""
         try:
-            return self._patiently(lambda: self._report(done))
+            return self._patiently(lambda: self._report(done, came))
         except TrialError as error:
             self.session.held.pop(done.trial.number, None)
             _logger.info("a result came too late: %s", error)
-            return None
+        with suppress(StorageError):
+            cost = self._known_prices().cost_of(done.result, done.usage)
+            return record_spent(self.session, done.trial.number, cost)
+        return None
 
-    def _report(self, done: Done) -> Trial | None:
+    def _report(self, done: Done, came: float) -> Trial | None:
         if isinstance(done.result, Outcome):
-            return self.session.finish(done.trial.number, done.result, done.usage)
+            return self.session.finish(done.trial.number, done.result, done.usage, came=came)
         trial = failures.report(self.session, self.policy, done, self._known_prices)
         if trial.state is State.WAITING:
             self._started -= 1

@@ -163,13 +163,12 @@ class Plan:
         new = Plan.of(goal, self.strategy)
         return Plan(new.goal, self.strategy, (new.data[0], self.data[1]))
 
-    def change(self, state: StudyState) -> Configured:
-        """The event that makes this the plan of the study."""
-        goal, strategy = self.data
-        return Configured(
-            None if goal == state.goal else goal,
-            None if strategy == state.strategy else strategy,
-        )
+    def change(self, state: StudyState, *, goal: bool, strategy: bool) -> Configured | None:
+        """The event that gives the study this `goal`, this `strategy` or both; None if it has
+        them."""
+        goals = self.data[0] if goal and self.data[0] != state.goal else None
+        strategies = self.data[1] if strategy and self.data[1] != state.strategy else None
+        return Configured(goals, strategies) if goals or strategies else None
 
 
 def _decode_changed(data: PlainData) -> Any:

@@ -56,7 +56,7 @@ class Session:
     If `goal` or `strategy` differs from the stored one, the study continues with the new one.
     Trials are returned as copies: changing their params changes nothing here.
 
-    `held` are the trials whose leases `keep_leases` (leases.py) renews. What changes when other
+    `held` are the trials whose leases a `Lookout` (lookout.py) renews. What changes when other
     drivers write to the same log is in contention.py."""
 
     def __init__(
@@ -70,7 +70,9 @@ class Session:
     ) -> None:
         self.log = log
         self.plan = Plan.of(goal, strategy)
-        self._plan_is_new = self.plan.data != (state.goal, state.strategy)
+        goal_data, strategy_data = self.plan.data
+        self._new_goal = goal_data != state.goal  # whether it is still to be written
+        self._new_strategy = strategy_data != state.strategy
         self._held = PerProcess(dict[int, float])
         self.journal, self.first = Journal(log, state), state.first
         self.spooled: list[str] = []  # files in which results of this session wait (spool.py)
@@ -86,7 +88,7 @@ class Session:
 
     @property
     def held(self) -> dict[int, float]:
-        """The trials whose leases `keep_leases` renews, and for how many seconds each time. A
+        """The trials whose leases a `Lookout` renews, and for how many seconds each time. A
         pickled copy or a forked process holds none of them."""
         return self._held.value
 
@@ -152,7 +154,7 @@ class Session:
         """The next trial: a requeued one, an enqueued one, or a new proposal.
 
         With a `lease`, the trial is lost if the lease is not renewed within so many seconds; with
-        `keep`, `keep_leases` renews it. Without `start`, the trial waits for `start(number)`."""
+        `keep`, a `Lookout` renews it. Without `start`, the trial waits for `start(number)`."""
         trial = self._ask(Request(max_cost, lease, keep, start))
         assert trial is not None
         return trial
@@ -254,8 +256,9 @@ class Session:
     @locked
     def configure(self, *, goal: Goal, strategy: Strategy) -> None:
         """Continue the study with this goal and this strategy."""
-        self.plan, self._plan_is_new = Plan.of(goal, strategy), True
-        while self._plan_is_new and self.change_plan(self.journal.read().state):
+        self.plan = Plan.of(goal, strategy)
+        self._new_goal = self._new_strategy = True
+        while self.change_plan(self.journal.read().state):
             pass
 
     @locked
@@ -264,18 +267,19 @@ class Session:
         plan = self.plan.with_goal(goal)
         new = plan.data[0]
         self.journal.write(lambda state: (None, [Configured(new)] if state.goal != new else []))
-        self.plan = plan
+        self.plan, self._new_goal = plan, False
 
     def change_plan(self, state: StudyState) -> bool:
         """Write a plan that the log has never had, or take over what another driver has changed.
         True if the log must be read again."""
+        if self._new_goal or self._new_strategy:
+            change = self.plan.change(state, goal=self._new_goal, strategy=self._new_strategy)
+            if change is None or self.journal.append([change], at=state.position):
+                self._new_goal = self._new_strategy = False
+            if change is not None:
+                return True
         if self.plan.data == (state.goal, state.strategy):
-            self._plan_is_new = False
             return False
-        if self._plan_is_new:
-            at = state.position
-            self._plan_is_new = not self.journal.append([self.plan.change(state)], at=at)
-            return True
         _logger.warning("another driver has changed the goal or the strategy of this study")
         self.plan = self.plan.as_in(state)
         return False
@@ -291,10 +295,12 @@ class Session:
         usage: Usage | None = None,
         *,
         params: Mapping[str, Any] | None = None,
+        came: float | None = None,
     ) -> Trial:
-        """Record the outcome of a trial. An abandoned trial may still finish, once."""
-        event = Finished(number, outcome, usage, self.clock())
-        return self._end(event, OPEN | {State.ABANDONED}, params=params)
+        """Record the outcome of a trial. An abandoned trial may still finish, once; if `came` says
+        when the outcome came, only if it was abandoned later."""
+        event = Finished(number, outcome, usage, self.clock() if came is None else came)
+        return self._end(event, OPEN | {State.ABANDONED}, params=params, came=came)
 
     def fail(
         self,
@@ -349,6 +355,7 @@ class Session:
         *,
         mine: bool = False,
         params: Mapping[str, Any] | None = None,
+        came: float | None = None,
     ) -> Trial:
         number = event.number
 
@@ -360,7 +367,8 @@ class Session:
                 trial, event
             ):  # told again, perhaps because the store's answer was lost
                 return None, []
-            if trial.state not in allowed:
+            late = came is not None and trial.ended is not None and came > trial.ended
+            if trial.state not in allowed or late:
                 raise TrialError(
                     f"a trial ends once, but trial {number} is already {trial.state.value}"
                 )

@@ -1,13 +1,17 @@
-"""Pausing and resuming a study. Any session can do it; every driver obeys (see loop.py)."""
+"""Pausing and resuming a study, and what a trial has spent that somebody else stopped.
+
+Any session can pause and resume; every driver obeys (see loop.py and lookout.py).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from tradewind.engine.session import Session
-from tradewind.log.events import Event, Paused, Resumed
+from tradewind.log.events import Event, Paused, Resumed, Spent
 from tradewind.log.state import StudyState
 from tradewind.runners.messages import shorten
+from tradewind.types import State, Trial
 
 
 @dataclass(frozen=True)
@@ -42,3 +46,18 @@ def paused(session: Session) -> Pause | None:
     """The pause of a study, by what its log says now; None if trials may be started."""
     event = session.read_state().paused
     return None if event is None else Pause(event.reason, event.at)
+
+
+def record_spent(session: Session, number: int, cost: float | None) -> Trial | None:
+    """Record what a trial has cost that somebody else abandoned while it ran here, if that is
+    known, and return the trial; None if it was not abandoned."""
+
+    def note(state: StudyState) -> tuple[None, list[Event]]:
+        trial = state.find(number)
+        if trial.state is not State.ABANDONED or trial.cost is not None or cost is None:
+            return None, []
+        return None, [Spent(number, cost, session.clock())]
+
+    session.record(note)
+    trial = session.trial(number)
+    return trial if trial.state is State.ABANDONED else None

@@ -131,6 +131,15 @@ class Abandoned(_Event):
 
 
 @dataclass(frozen=True)
+class Spent(_Event):
+    """What a trial had spent when its driver stopped it, because somebody else had abandoned it."""
+
+    number: int
+    cost: float
+    at: float | None = None
+
+
+@dataclass(frozen=True)
 class Requeued(_Event):
     """A trial went back to the queue. `retry` says that it counts as one more attempt, and `lost`
     that its worker or driver died."""
@@ -214,6 +223,7 @@ Event: TypeAlias = (
     | Finished
     | Failed
     | Abandoned
+    | Spent
     | Requeued
     | Stopped
     | Paused

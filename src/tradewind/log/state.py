@@ -25,6 +25,7 @@ from tradewind.log.events import (
     Proposed,
     Requeued,
     Resumed,
+    Spent,
     Started,
     Stopped,
 )
@@ -199,6 +200,12 @@ class StudyState:
                 self._end(event, State.ABANDONED, {"error": reason, "cost": cost, "ended": at})
                 if self.initial and number in self.initial and not self._counts_late:
                     self.initial = self.initial - {number}  # histories may refer to the old set
+            case Spent(number, cost):
+                trial = self.trials.get(number)
+                self._check(event, trial is not None and trial.state is State.ABANDONED)
+                assert trial is not None
+                self.trials[number] = altered(trial, {"cost": cost})
+                self.changed.append(number)
             case Requeued(number, _, retry, lost):
                 before = self.trials.get(number, self._blank)
                 again = {"retries": before.retries + retry, "losses": before.losses + lost}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from tradewind.runners.run import Objective
 from tradewind.types import Outcome, Trial, Usage
@@ -125,6 +125,16 @@ class Workers(Protocol):
 
     def close(self) -> None:
         """End everything, running trials included. May be called twice."""
+        ...
+
+
+@runtime_checkable
+class InProcess(Protocol):
+    """Workers that evaluate in the driver's own thread, inside `submit` or `wait`. For anything
+    else, `wait` does not wait, so nothing is gained by waiting for a short time only."""
+
+    def interrupt(self, numbers: Iterable[int], reason: str) -> None:
+        """Stop these trials if one of them is being evaluated just now. Any thread may call it."""
         ...
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tradewind.interrupts import Interruptible
+from tradewind.interrupts import Interruptible, Stop
 from tradewind.runners.evaluate import evaluate
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import (
@@ -46,6 +46,8 @@ class SerialWorkers:
         self.opened = self.now()
         self._waiting: list[tuple[Trial, float | None]] = []  # trials and their deadlines
         self._stopped: list[Done] = []
+        self._now: tuple[int, Interruptible[object]] | None = None  # what is being evaluated
+        self._reason = ""  # why it is interrupted
 
     @property
     def free(self) -> int:
@@ -64,7 +66,9 @@ class SerialWorkers:
             return [Done(trial, TOO_LATE)]
         limits = [limit for limit in (left, self._timeout) if limit is not None]
         call = Interruptible(self._objective, min(limits, default=None))
+        self._now = trial.number, call
         result, usage = evaluate(call, trial)
+        self._now = None
         if call.was_interrupted:  # whatever it then answered
             return [Done(trial, self._why_interrupted(call, result, left, usage.wall), usage)]
         return [Done(trial, result, usage)]
@@ -75,17 +79,25 @@ class SerialWorkers:
         """The result of a trial that was told to end."""
         if call.told is None:
             return Failure("it was interrupted", wall)
+        if call.told is Stop:
+            return Stopped(self._reason)
         if self._timeout is None or (left is not None and left <= self._timeout):
             return OUT_OF_TIME
         where = f"\n{result.error}" if isinstance(result, Failure) else ""
         return Failure(f"{overtime(self._timeout)}{where}", wall)
 
     def stop(self, numbers: Iterable[int], reason: str) -> None:
-        """Stop trials that have not begun. No trial can be running when this is called."""
+        """Stop trials that have not begun. `interrupt` ends the one that has."""
         wanted = set(numbers)
         for entry in [entry for entry in self._waiting if entry[0].number in wanted]:
             self._waiting.remove(entry)
             self._stopped.append(Done(entry[0], Stopped(reason)))
+
+    def interrupt(self, numbers: Iterable[int], reason: str) -> None:
+        running = self._now  # read once: the trial may end meanwhile
+        if running is not None and running[0] in numbers:
+            self._reason = reason
+            running[1].stop()
 
     def now(self) -> float:
         return time.monotonic()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tradewind.checks import whole
-from tradewind.interrupts import Interruptible, check
+from tradewind.interrupts import Interruptible, Stop, check
 from tradewind.runners.clocks import TIMERS
 from tradewind.runners.evaluate import evaluate
 from tradewind.runners.run import Objective
@@ -96,6 +96,8 @@ class SimulatedWorkers:
         self._waiting: list[_Waiting] = []
         self._running: list[_Running] = []
         self._done: list[Done] = []
+        self._now: tuple[int, Interruptible[object]] | None = None  # what is being evaluated
+        self._reason = ""  # why it is interrupted
 
     @property
     def free(self) -> int:
@@ -130,6 +132,12 @@ class SimulatedWorkers:
         self._finish_waiting([w for w in self._waiting if w.trial.number in wanted], result)
         self._finish_running([r for r in self._running if r.trial.number in wanted], result)
         self._start()
+
+    def interrupt(self, numbers: Iterable[int], reason: str) -> None:
+        evaluated = self._now  # read once: it may end meanwhile
+        if evaluated is not None and evaluated[0] in numbers:
+            self._reason = reason
+            evaluated[1].stop()
 
     def now(self) -> float:
         return self._clock
@@ -172,6 +180,8 @@ class SimulatedWorkers:
         of its cost."""
         result: Result
         result, seconds, clock = self._call_objective(trial)
+        if isinstance(result, Stopped):
+            return seconds, result, clock
         failure = self._scripted_failure(trial, seconds)
         if failure is not None:
             seconds, result = failure
@@ -201,13 +211,17 @@ class SimulatedWorkers:
             )
         return after, result
 
-    def _call_objective(self, trial: Trial) -> tuple[Outcome | Failure, float, str]:
+    def _call_objective(self, trial: Trial) -> tuple[Outcome | Failure | Stopped, float, str]:
         """The objective's result, without the time that the call really took, the duration, and the
         clock of the cost."""
         call = Interruptible(self._objective)
+        self._now = trial.number, call
         result, usage = evaluate(call, trial)
+        self._now = None
         if call.was_interrupted:
             check()
+            if call.told is Stop:
+                return Stopped(self._reason), 0.0, usage.clock
         if isinstance(result, Failure):
             result = replace(result, seconds=None)
         elif usage.clock in TIMERS:

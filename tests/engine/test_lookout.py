@@ -1,4 +1,4 @@
-"""Renewing leases in the background, while a search runs."""
+"""What a search does in the background: renewing leases, and seeing what others have ended."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from tests.studies import Unreachable, drive
-from tradewind.engine.leases import keep_leases
+from tradewind.engine.lookout import Lookout
 from tradewind.log.memory import MemoryLog
 
 SOON = 30.0  # seconds within which a thread gets its turn
@@ -31,7 +31,7 @@ def test_the_leases_of_the_trials_held_at_the_time_are_renewed() -> None:
     log = Listening(2)
     session = drive(log)
     session.held[1] = 0.01
-    with keep_leases(session, 0.01):
+    with Lookout(session, 0.01):
         assert log.heard.wait(SOON)
         log.times, log.heard = len(log.beats) + 5, threading.Event()
         session.held.update({2: 0.01, 3: 0.01})
@@ -45,7 +45,7 @@ def test_the_log_is_left_alone_while_nothing_is_held() -> None:
     log = Listening(1)
     session, other = drive(log), drive(log)
     other.held[7] = 0.01
-    with keep_leases(session, 0.01), keep_leases(other, 0.01):
+    with Lookout(session, 0.01), Lookout(other, 0.01):
         assert log.heard.wait(SOON)
     assert {number for beat in log.beats for number in beat} == {7}
     assert [] not in log.beats
@@ -57,13 +57,13 @@ def test_leases_are_renewed_again_after_the_store_could_not_be_reached() -> None
     session = drive(log)
     session.held[0] = 0.01
     log.asked, log.times = 0, 3
-    with keep_leases(session, 0.01):
+    with Lookout(session, 0.01):
         assert inner.heard.wait(SOON)
     assert log.asked >= 4
 
 
 def test_a_lease_may_be_very_long() -> None:
-    with keep_leases(drive(), 1e300):
+    with Lookout(drive(), 1e300):
         pass
 
 
@@ -71,10 +71,10 @@ def test_nothing_is_renewed_once_the_search_is_over() -> None:
     log = Listening(1)
     session = drive(log)
     session.held[0] = 0.01
-    with keep_leases(session, 0.01):
+    with Lookout(session, 0.01):
         assert log.heard.wait(SOON)
     beats = len(log.beats)
-    assert all(thread.name != "tradewind leases" for thread in threading.enumerate())
+    assert all(thread.name != "tradewind lookout" for thread in threading.enumerate())
     assert len(log.beats) == beats
 
 
@@ -83,6 +83,6 @@ def test_each_lease_is_renewed_for_as_long_as_it_was_granted() -> None:
     log = Listening(2)
     session = drive(log)
     session.held.update({0: 600.0, 1: 0.01})
-    with keep_leases(session, 0.01):
+    with Lookout(session, 0.01):
         assert log.heard.wait(SOON)
     assert all(beat == [1] for beat in log.beats)
