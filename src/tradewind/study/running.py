@@ -10,7 +10,7 @@ import numpy as np
 from tradewind.study.forecast import wall_seconds
 from tradewind.types import State, Trial, Value
 
-_CLOCKS = ("wall", "cpu", "gpu")  # costs in seconds
+CLOCKS = ("wall", "cpu", "gpu")  # costs in seconds
 _RECENT = 200  # of the latest finished trials say how long a trial takes
 
 
@@ -73,7 +73,7 @@ def _end(trial: Trial, seconds: float | None) -> float | None:
 
 def _factor(trial: Trial) -> float:
     """The seconds that a trial took per second of its cost; NaN if its cost is no time."""
-    if trial.cost_name not in _CLOCKS or not trial.cost:
+    if trial.cost_name not in CLOCKS or not trial.cost:
         return np.nan
     return wall_seconds(trial) / trial.cost
 

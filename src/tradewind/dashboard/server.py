@@ -1,0 +1,169 @@
+"""Serving the dashboard from this process until it is told to end."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import secrets
+import signal
+import socket
+import sys
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from urllib.parse import quote
+
+import uvicorn
+
+from tradewind.checks import suggest, whole
+from tradewind.dashboard.application import app
+from tradewind.dashboard.guard import Access
+from tradewind.dashboard.stores import open_shared, place
+from tradewind.dashboard.stream import Stream
+from tradewind.errors import NoSuchStudy, StorageError
+from tradewind.log.log import Store
+from tradewind.study.studies import Storage
+
+HOST, PORT = "127.0.0.1", 8321
+
+
+def serve(
+    storage: Storage,
+    *,
+    host: str = HOST,
+    port: int = PORT,
+    open_browser: bool = True,
+    name: str | None = None,
+    token: str | None = None,
+    read_only: bool = False,
+) -> None:
+    """Show the studies of a store in the browser, live, until Ctrl-C or SIGTERM.
+
+    With `name`, the page opens with this study. The address that is printed holds a token; pages
+    that have it may steer studies, unless `read_only`. Port 0 takes a free one. The server listens
+    on this machine only; if you give another `host`, others can reach it, and need the token even
+    to read."""
+    store = open_shared(storage)
+    if name is not None:
+        _check_name(store, name)
+    access = access_for(host, token or secrets.token_urlsafe(24), read_only=read_only)
+    with _listening(host, whole("port", port, 0)) as listener:
+        address = address_of(listener, host, access, name)
+        _announce(place(store), address, access)
+        if open_browser:
+            webbrowser.open(address)
+        _Server(store, access).run(sockets=[listener])
+
+
+def access_for(host: str, token: str, *, read_only: bool) -> Access:
+    """Who may do what on a server that listens at `host`."""
+    address = _address(host)
+    everywhere = address is not None and address.is_unspecified
+    local = host == "localhost" or (address is not None and address.is_loopback)
+    names = {_bracketed(host).lower()}
+    if everywhere:
+        names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+    return Access(token, frozenset(names), everywhere, read_only, closed=not local)
+
+
+def address_of(listener: socket.socket, host: str, access: Access, name: str | None) -> str:
+    """What to open in a browser. The token stands behind the #, which browsers do not send."""
+    port = listener.getsockname()[1]
+    shown = socket.gethostname() if access.any_address else _bracketed(host)
+    query = "" if name is None else f"?study={quote(name, safe='')}"
+    secret = f"#token={access.token}" if access.can_steer or access.closed else ""
+    return f"http://{shown}:{port}/{query}{secret}"
+
+
+def _check_name(store: Store, name: str) -> None:
+    try:
+        names = store.names()
+    except StorageError:  # the page will say so, and recover
+        return
+    if name not in names:
+        raise NoSuchStudy(
+            f"there is no study {name!r} in {place(store)}{suggest(name, names)}; "
+            f"it has {', '.join(map(repr, names)) or 'none'}"
+        )
+
+
+def _announce(where: str, address: str, access: Access) -> None:
+    if access.closed:
+        print(
+            "Others can reach this address. What you and they send is not encrypted: anybody "
+            "between you can read it, and the token. See docs/dashboard.md for a safer way.",
+            file=sys.stderr,
+        )
+    print(f"Watching {where}")
+    print(f"Open {address}")
+    if access.can_steer:
+        print("Whoever has this address can change these studies. Keep it to yourself.")
+    print("Press Ctrl-C to end.", flush=True)
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that listens at this address; ValueError if it cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host.strip("[]"), port), family=family, backlog=128)
+    except (OSError, OverflowError) as error:
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            raise ValueError(
+                f"port must be free, but something else listens at {host}:{port}: it may be "
+                "another dashboard; give another port, or 0 for any that is free"
+            ) from None
+        raise ValueError(f"cannot listen at {host}:{port}: {error}") from None
+    with listener:
+        yield listener
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return None
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+class _Server(uvicorn.Server):
+    """A server that ends within a second, and quietly, when it is told to."""
+
+    def __init__(self, store: Store, access: Access) -> None:
+        made = app(store, token=access.token, access=access)
+        self._stream: Stream = made.state.stream
+        super().__init__(
+            uvicorn.Config(
+                made,
+                log_level="warning",
+                access_log=False,
+                ws="none",
+                http="h11",
+                loop="asyncio",
+                server_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=1,
+                limit_concurrency=200,
+                h11_max_incomplete_event_size=32 * 1024,
+            )
+        )
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.should_exit = True
+        self._stream.close()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Unlike uvicorn's own, this does not send the signals again afterwards: to end is what
+        they ask for."""
+        kinds = (signal.SIGINT, signal.SIGTERM)
+        before = {kind: signal.signal(kind, self.handle_exit) for kind in kinds}
+        try:
+            yield
+        finally:
+            for kind, handler in before.items():
+                signal.signal(kind, handler)

@@ -1,0 +1,174 @@
+"""One study that pages look at: what they show of it, and what has changed.
+
+What is cheap (counts, running trials, rows of the table) follows the log within a second. What
+needs models is computed in a thread of its own, and takes at most a tenth of the time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+from tradewind.dashboard.changes import Change, difference
+from tradewind.dashboard.commands import sentence
+from tradewind.dashboard.guard import Refusal
+from tradewind.dashboard.picture import Picture, predicted_costs, with_rows, with_status
+from tradewind.dashboard.stream import encode
+from tradewind.dashboard.threads import in_thread
+from tradewind.errors import LogDiverged, NoSuchStudy, StorageError
+from tradewind.output import logger
+from tradewind.study.following import Follower
+from tradewind.study.study import Study
+from tradewind.types import Trial
+
+POLL = 0.5  # seconds between two looks at the log
+_AWAY = 1.0  # the same while the store does not answer
+_LEAST = 2.0  # seconds between two computations of the figures, and
+_SHARE = 10.0  # times as long as the last one took
+
+Send: TypeAlias = Callable[[str, str, Any], None]
+"""Sends a message: the name of the study, the kind of the message, the data."""
+
+Paint: TypeAlias = Callable[[Study], Picture]
+"""Computes everything that a page shows of a study."""
+
+
+class Watched:
+    """A study in a store, with the picture that pages show of it.
+
+    Threads compute; the event loop alone replaces the picture, and sends the change in the same
+    moment. So a page that has loaded a picture misses no change and gets none twice."""
+
+    def __init__(
+        self, name: str, *, open_study: Callable[[], Study], paint: Paint, send: Send
+    ) -> None:
+        self.name, self.used = name, time.monotonic()
+        self.picture: Picture = {}
+        self._open, self._compute, self._send = open_study, paint, send
+        self._changing = asyncio.Lock()  # held from reading the picture until it is replaced
+        self._wake = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._packed: tuple[Picture, bytes] | None = None
+        self._away: str | None = None  # why the store cannot be read
+        self._read = self._painted = 0  # of the log: what was read, and what was painted
+        self._unpainted: list[Trial] = []  # what has changed since the last painting began
+
+    async def begin(self) -> None:
+        """Load the study and begin to watch it; a `Refusal` if it cannot be loaded."""
+        try:
+            self.picture = await in_thread(self._load)
+        except NoSuchStudy as error:
+            raise Refusal(404, sentence(error)) from None
+        except StorageError as error:
+            raise Refusal(503, sentence(error)) from None
+        self._tasks = [asyncio.create_task(self._watch()), asyncio.create_task(self._paint())]
+
+    async def end(self) -> None:
+        """Stop watching."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def wake(self) -> None:
+        """Look at the log now: it has just been written to."""
+        self._wake.set()
+
+    async def packed(self) -> bytes:
+        """The picture as compressed JSON."""
+        picture, known = self.picture, self._packed
+        if known is None or known[0] is not picture:
+            known = self._packed = (picture, await in_thread(_pack, picture))
+        return known[1]
+
+    async def _watch(self) -> None:
+        while True:
+            async with self._changing:
+                picture, messages = await in_thread(self._look)
+                self.picture = picture
+                for kind, change in messages:
+                    self._send(self.name, kind, {"change": change})
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _AWAY if self._away else POLL)
+            self._wake.clear()
+
+    async def _paint(self) -> None:
+        while True:
+            await asyncio.sleep(POLL)
+            if self._read == self._painted or self._away is not None:
+                continue
+            began, at = time.monotonic(), self._read
+            self._unpainted = []
+            painted = await in_thread(self._repaint)
+            if painted is not None:
+                async with self._changing:
+                    self.picture, change = await in_thread(self._merge, painted)
+                    if change is not None:
+                        self._send(self.name, "charts", {"change": change})
+            self._painted = at
+            took = time.monotonic() - began
+            await asyncio.sleep(max(_LEAST, _SHARE * took) - POLL)
+
+    # ---- in threads ----
+
+    def _load(self) -> Picture:
+        """Load the study as the store has it now. The rest follows when it is painted."""
+        study = self._open()
+        follower = Follower(study)
+        news = follower.look()
+        self.study, self._follower = study, follower
+        self._read, self._painted, self._unpainted = news.position, news.position, []
+        return with_status(self._compute(study), follower)
+
+    def _look(self) -> tuple[Picture, list[tuple[str, Change]]]:
+        """Read what is new. The new picture, and the messages that lead there."""
+        old = self.picture
+        try:
+            if self._away is not None and self._lost:
+                new = self._load()
+                self._away = None
+                return new, _messages(("charts", old, new))
+            news = self._follower.look()
+        except (NoSuchStudy, LogDiverged) as error:  # the store has another study by now
+            self._away, self._lost = sentence(error), True
+            changed: list[Trial] = []
+        except StorageError as error:
+            self._away, self._lost = sentence(error), False
+            changed = []
+        else:
+            self._away, self._read, changed = None, news.position, news.changed
+            self._unpainted += changed
+        rows = with_rows(old, changed)
+        new = with_status(rows, self._follower, self._away)
+        return new, _messages(("rows", old, rows), ("status", rows, new))
+
+    _lost = False  # whether the study must be loaded again
+
+    def _repaint(self) -> Picture | None:
+        """All of the picture; None if it cannot be computed now."""
+        try:
+            self._follower.predict(predicted_costs(self.study, self._follower.unpredicted()))
+            return self._compute(self.study)
+        except StorageError:  # the next look will say so
+            return None
+        except Exception:  # a figure that fails must not end the page
+            logger.exception("the figures of study %r could not be computed", self.name)
+            return None
+
+    def _merge(self, painted: Picture) -> tuple[Picture, Change]:
+        """The painted picture with what has happened since, and the change that leads there."""
+        rows = with_rows(painted, self._unpainted)
+        new = with_status(rows, self._follower, self._away)
+        return new, difference(self.picture, new)
+
+
+def _messages(*steps: tuple[str, Picture, Picture]) -> list[tuple[str, Change]]:
+    found = [(kind, difference(old, new)) for kind, old, new in steps]
+    return [(kind, change) for kind, change in found if change is not None]
+
+
+def _pack(picture: Picture) -> bytes:
+    return gzip.compress(encode(picture), compresslevel=5, mtime=0)
