@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from tradewind.checks import suggest
-from tradewind.errors import OutcomeError
+from tradewind.errors import OutcomeError, ProgramFailed
 from tradewind.plain import shown
 from tradewind.runners.clocks import CLOCKS, REPORTED, Meter, uses_gpu
 from tradewind.runners.describe import describe
+from tradewind.runners.messages import shorten
 from tradewind.runners.outcomes import read_outcome
 from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import Failure
@@ -23,6 +24,9 @@ def evaluate(
     run, meter = Run(trial, device), Meter(device)
     try:
         answer = objective(run)
+    except ProgramFailed as error:  # it says what the program did; our own lines add nothing
+        usage = meter.usage()
+        return Failure(shorten(str(error)), usage.wall), usage
     except BaseException as error:  # recorded as a failed trial; the loop decides what follows
         usage = meter.usage()
         return Failure(describe(error), usage.wall, error), usage
