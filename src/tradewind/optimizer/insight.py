@@ -28,7 +28,7 @@ _EACH = 10  # functions for each setting
 _NODES = 6  # values of a parameter that has more than twice as many
 _ROWS = 4_000  # for the shares of all parameters, about
 _SPREAD = 2_000  # for the variance as a whole
-_AVERAGED = 200  # configurations for an average
+AVERAGED = 200  # configurations for an average
 _ATTEMPTS = 50  # to find them where a parameter is active
 
 
@@ -95,25 +95,29 @@ def averages(
     j: int,
     coordinates: Array,
     *,
+    rows: int = AVERAGED,
     rng: np.random.Generator,
 ) -> Array:
-    """The averages (s, g) of s functions over random configurations in which parameter j is active
-    and has each of these coordinates (g,) in turn."""
-    base = _active(space, j, coordinates, rng)
-    rows = space.snap(_along(base, j, coordinates))
-    f = evaluate(functions, rows).reshape(-1, len(coordinates), len(base))
+    """The averages (s, g) of s functions over so many random configurations, in which parameter j
+    is active and has each of these coordinates (g,) in turn."""
+    base = _active(space, j, coordinates, rows, rng)
+    X = space.snap(_along(base, j, coordinates))
+    f = evaluate(functions, X).reshape(-1, len(coordinates), len(base))
     return np.asarray(f.mean(axis=2))
 
 
-def _active(space: Space, j: int, coordinates: Array, rng: np.random.Generator) -> Array:
-    """Points (m, d) at which parameter j is active, and allowed with each of these coordinates."""
+def _active(
+    space: Space, j: int, coordinates: Array, count: int, rng: np.random.Generator
+) -> Array:
+    """At most `count` points (m, d) at which parameter j is active, and allowed with each of these
+    coordinates."""
     found = np.empty((0, len(space)))
     for _ in range(_ATTEMPTS):
-        base = rng.random((_AVERAGED, len(space)))
+        base = rng.random((count, len(space)))
         rows = space.snap(_along(base, j, coordinates))
         fits = (~np.isnan(rows[:, j]) & space.allowed(rows)).reshape(len(coordinates), -1)
-        found = np.vstack([found, base[fits.all(axis=0)]])[:_AVERAGED]
-        if len(found) == _AVERAGED:
+        found = np.vstack([found, base[fits.all(axis=0)]])[:count]
+        if len(found) == count:
             break
     if not len(found):
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +10,11 @@ import numpy as np
 from tradewind import checks
 from tradewind.engine.propose import single_threaded
 from tradewind.errors import ConfigError
+from tradewind.html import Listed
 from tradewind.optimizer import insight
+from tradewind.optimizer.belief import Belief
 from tradewind.optimizer.history import History
+from tradewind.optimizer.surrogates.draws import FunctionDraws
 from tradewind.optimizer.surrogates.ensemble import EnsemblePredictor
 from tradewind.plain import listed
 from tradewind.seeds import proposal_rng
@@ -56,41 +60,105 @@ class PartialDependence:
     cost: list[Interval] | None
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """Functions drawn from a model, and the random stream as the drawing left it."""
+
+    functions: list[FunctionDraws]
+    stream: np.random.Generator
+
+    @classmethod
+    def of(cls, model: EnsemblePredictor, history: History) -> Drawn:
+        rng = proposal_rng(history.seed, history.number)
+        return cls(single_threaded(insight.draw_functions, model, rng=rng), rng)
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """A stream of its own for each use, so that the order of uses does not matter."""
+        return deepcopy(self.stream)
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What the finished trials say about all parameters: models fitted once, and functions drawn
+    from them once. `cost` is None if no trial has a cost."""
+
+    space: Space
+    history: History
+    belief: Belief
+    quality: Drawn
+    cost: Drawn | None
+
+    def importance(self, *, level: float) -> list[Importance]:
+        """All parameters, the one that moves quality most first."""
+        paid = self.history.cost[np.isfinite(self.history.cost)]
+        quality = _shares(self.space, self.quality, level, seen=self.history.quality)
+        cost = None
+        if self.cost is not None:
+            cost = _shares(self.space, self.cost, level, seen=paid)
+        found = [
+            Importance(name, quality[j], None if cost is None else cost[j])
+            for j, name in enumerate(self.space.names)
+        ]
+        return sorted(found, key=lambda it: -it.quality.total.value)
+
+    def dependence(
+        self, name: str, *, points: int, level: float, rows: int = insight.AVERAGED
+    ) -> PartialDependence:
+        """The effect of one parameter, at its values or at `points` of them, as the average over
+        `rows` configurations."""
+        j = self.space.names.index(name)
+        coordinates = _coordinates(self.space, j, points)
+        belief, sign = self.belief, self.history.sign
+        quality = _averages(self.space, self.quality, j, coordinates, rows)
+        value, cost = sign * belief.units.inverse(quality), None
+        if self.cost is not None:
+            logs = _averages(self.space, self.cost, j, coordinates, rows)
+            cost = _intervals(np.exp(belief.natural_log_cost(logs)), level)
+        values = [self.space[name].from_unit(float(c)) for c in coordinates]
+        return PartialDependence(name, values, _intervals(value, level), cost)
+
+
+def effects(
+    space: Space,
+    history: History,
+    *,
+    settings: int = insight.SETTINGS,
+    max_points: int = 500,
+    what: str = "importance",
+) -> Effects:
+    """What at least a few finished trials say. `settings` of the models' hyper-parameters and
+    `max_points` trials are enough, or `NothingFinished`, in which `what` is named."""
+    belief = believe(space, history, settings=settings, max_points=max_points, what=what)
+    cost = None if belief.cost_model is None else Drawn.of(belief.cost_model, history)
+    return Effects(space, history, belief, Drawn.of(belief.quality_model, history), cost)
+
+
 def importance(space: Space, history: History, *, level: float) -> list[Importance]:
     """All parameters, the one that moves quality most first."""
-    belief = believe(space, history, settings=insight.SETTINGS, what="importance")
-    known = history.cost[np.isfinite(history.cost)]
-    quality = _shares(space, history, belief.quality_model, level, seen=history.quality)
-    cost = None
-    if belief.cost_model is not None:
-        cost = _shares(space, history, belief.cost_model, level, seen=known)
-    found = [
-        Importance(name, quality[j], None if cost is None else cost[j])
-        for j, name in enumerate(space.names)
-    ]
-    return sorted(found, key=lambda it: -it.quality.total.value)
+    found = effects(space, history).importance(level=level)
+    return Listed(found, ["parameter", "share of quality", "share of cost"], _row)
+
+
+def _row(it: Importance) -> list[str]:
+    return [it.name, str(it.quality), "" if it.cost is None else str(it.cost)]
 
 
 def partial_dependence(
     space: Space, history: History, name: str, *, points: int, level: float
 ) -> PartialDependence:
     """The effect of one parameter, at its values or at `points` of them."""
+    check_name(space, name)
+    points = checks.whole("points", points, 2)
+    found = effects(space, history, what="partial_dependence")
+    return found.dependence(name, points=points, level=level)
+
+
+def check_name(space: Space, name: str) -> None:
+    """Raise `ConfigError`, with the nearest name, if the space has no such parameter."""
     if name not in space:
         near = checks.suggest(name, space)
         raise ConfigError(f"unknown parameter {name!r}{near}: this space has {listed(space)}")
-    j = space.names.index(name)
-    coordinates = _coordinates(space, j, checks.whole("points", points, 2))
-    belief = believe(space, history, settings=insight.SETTINGS, what="partial_dependence")
-    u = belief.units
-    value = history.sign * u.inverse(
-        _averages(space, history, belief.quality_model, j, coordinates)
-    )
-    cost = None
-    if belief.cost_model is not None:
-        logs = _averages(space, history, belief.cost_model, j, coordinates)
-        cost = _intervals(np.exp(belief.natural_log_cost(logs)), level)
-    values = [space[name].from_unit(float(c)) for c in coordinates]
-    return PartialDependence(name, values, _intervals(value, level), cost)
 
 
 def _coordinates(space: Space, j: int, points: int) -> Array:
@@ -103,27 +171,21 @@ def _coordinates(space: Space, j: int, points: int) -> Array:
     return np.unique([parameter.to_unit(value) for value in values])
 
 
-def _shares(
-    space: Space, history: History, model: EnsemblePredictor, level: float, *, seen: Array
-) -> list[Share]:
+def _shares(space: Space, drawn: Drawn, level: float, *, seen: Array) -> list[Share]:
     """The shares of all parameters. If all results seen are equal, nothing moves them."""
     if np.ptp(seen) == 0.0:
         return [Share(Interval(0.0, 0.0, 1.0), Interval(0.0, 0.0, 1.0)) for _ in space.names]
-    rng = proposal_rng(history.seed, history.number)
-    functions = single_threaded(insight.draw_functions, model, rng=rng)
-    shares = single_threaded(insight.variance_shares, space, functions, rng=rng)
+    shares = single_threaded(insight.variance_shares, space, drawn.functions, rng=drawn.rng)
     pairs = zip(
         _shares_within(shares.alone, level), _shares_within(shares.total, level), strict=True
     )
     return [Share(alone, total) for alone, total in pairs]
 
 
-def _averages(
-    space: Space, history: History, model: EnsemblePredictor, j: int, coordinates: Array
-) -> Array:
-    rng = proposal_rng(history.seed, history.number)
-    functions = single_threaded(insight.draw_functions, model, rng=rng)
-    return single_threaded(insight.averages, space, functions, j, coordinates, rng=rng)
+def _averages(space: Space, drawn: Drawn, j: int, coordinates: Array, rows: int) -> Array:
+    return single_threaded(
+        insight.averages, space, drawn.functions, j, coordinates, rows=rows, rng=drawn.rng
+    )
 
 
 def _shares_within(draws: Array, level: float) -> list[Interval]:

@@ -102,7 +102,9 @@ def _row(it: Predicted) -> list[str]:
     return [params, f"{it.train_size:.4g}", str(it)]
 
 
-def believe(space: Space, history: History, *, settings: int, what: str) -> Belief:
+def believe(
+    space: Space, history: History, *, settings: int, max_points: int = 500, what: str
+) -> Belief:
     """What the finished trials say. There must be a few."""
     n = len(history.X)
     if n < _LEAST:
@@ -111,7 +113,9 @@ def believe(space: Space, history: History, *, settings: int, what: str) -> Beli
             f"from, but there are {n}"
         )
     rng = proposal_rng(history.seed, history.number)
-    return single_threaded(Belief.of, space, history, rng=rng, settings=settings)
+    return single_threaded(
+        Belief.of, space, history, rng=rng, settings=settings, max_points=max_points
+    )
 
 
 def _between(value: float, low: float, high: float) -> str:

@@ -46,7 +46,11 @@ class Contest:
 
     def winner(self, goal: Goal) -> int:
         """The index of the best trial under a settled goal. Of repeats, it is the typical one."""
-        return typical([self.leader(goal)], self.history, self.allowed)[0]
+        return self.typical(self.leader(goal))
+
+    def typical(self, index: int) -> int:
+        """This trial, or the typical one among its repeats."""
+        return typical([index], self.history, self.allowed)[0]
 
 
 def winner(history: History, believed: History, goal: Goal, strategy: Strategy) -> int:

@@ -36,10 +36,10 @@ from tradewind.study.insights import (
     importance,
     partial_dependence,
 )
+from tradewind.study.known import Known
 from tradewind.study.leaderboard import Leaderboard, leaderboard
 from tradewind.study.notebook import study_card
 from tradewind.study.predictions import Predicted, Wanted, predict
-from tradewind.study.known import Known
 from tradewind.study.ranking import best_first, efficient_trials, winner
 from tradewind.study.tables import Table, columns, data_frame, write_study
 from tradewind.study.words import Scale
@@ -47,6 +47,8 @@ from tradewind.types import Array, FinishedTrial, Prediction, State, Trial, Tria
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from tradewind.study.plot import Plot
 
 
 _ADVICE = {  # what to write instead of these attributes, which other tools have
@@ -304,6 +306,20 @@ class StudyResults:
         table of the trials."""
         write_study(path, self._session.log, self._table)
 
+    @property
+    def plot(self) -> Plot:
+        """The figures of this study: `study.plot.frontier()`, `study.plot.progress()`, …"""
+        from tradewind.study.plot import Plot
+
+        return Plot(self)
+
+    def report(self, path: str | PathLike[str]) -> None:
+        """Write everything there is to see about the study as one HTML file, which needs no
+        network: `study.report("report.html")`."""
+        from tradewind.study.report import write_report
+
+        write_report(self, path)
+
     def _table(self) -> Table:
         trials, history = self._session.snapshot(by=self._session.plan.goal.by)
         return columns(trials, self.space, history, self._settle(self._session.plan.goal, history))
@@ -317,19 +333,28 @@ class StudyResults:
         study."""
         goal = self._session.plan.goal if goal is None else checks.goal(goal)
         trials, history = self._finished(goal.by)
+        return trials, *self._settled(history, goal)
+
+    def _settled(self, history: History, goal: Goal) -> tuple[History, Goal]:
+        """The history with the noise that repeats reveal, and the goal with its reference."""
         history = with_repeats(history)
         _check_costs(goal, history)
-        return trials, history, self._settle(goal, history)
+        return history, self._settle(goal, history)
 
     def _choose(self, goal: Goal | None) -> FinishedTrial:
         known = self._known(goal)
         return known.trials[known.choice]
 
     def _known(self, goal: Goal | None) -> Known:
-        trials, history, goal = self._known_for(goal)
-        return Known(
-            trials, history, self._as_believed(history), goal, self.strategy, self._scale(trials)
-        )
+        goal = self._session.plan.goal if goal is None else checks.goal(goal)
+        trials, history = self._finished(goal.by)
+        return self._known_from(trials, history, goal)
+
+    def _known_from(self, trials: list[FinishedTrial], history: History, goal: Goal) -> Known:
+        """What these finished trials say under a goal. Their history uses the cost of the goal."""
+        history, goal = self._settled(history, goal)
+        believed, scale = self._as_believed(history), self._scale(trials)
+        return Known(trials, history, believed, goal, self.strategy, scale)
 
     def _find(self, trial: Trial | int) -> FinishedTrial:
         trials, _ = self._finished()

@@ -1,0 +1,98 @@
+"""A figure as users get it: to look at in a notebook, to save, or to change with Plotly."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tradewind.charts.chart import Chart
+from tradewind.charts.palette import Theme
+from tradewind.checks import one_of
+from tradewind.paths import replace_file
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_SUFFIXES = (".png", ".svg", ".html", ".json")
+_INSTALL = "pip install 'tradewind[plot]'"
+
+
+class Figure:
+    """One figure of a study. A notebook shows it; `chart` has its plain values, and `str()` is a
+    sentence that says what it shows.
+
+    >>> figure = study.plot.frontier()
+    >>> figure.save("frontier.png")
+    """
+
+    def __init__(self, chart: Chart) -> None:
+        self.chart = chart
+
+    def __str__(self) -> str:
+        return self.chart.summary
+
+    def __repr__(self) -> str:
+        return f"<Figure {self.chart.name!r}: {self.chart.summary}>"
+
+    def to_plotly(self, *, theme: Theme = "light") -> go.Figure:
+        """The figure as a Plotly figure, which can be changed, shown and saved as any other.
+
+        >>> study.plot.frontier().to_plotly().update_layout(width=900)
+        """
+        one_of("theme", theme, ("light", "dark"))
+        try:
+            from tradewind.charts.plotly import draw
+        except ImportError as error:
+            raise ImportError(f"to_plotly needs Plotly: {_INSTALL}") from error
+        return draw(self.chart, theme=theme)
+
+    def to_image(self, kind: str = "png", *, theme: Theme = "light", dpi: float = 160.0) -> bytes:
+        """The figure as the bytes of a PNG or an SVG file, drawn by Matplotlib.
+
+        >>> image = study.plot.frontier().to_image("svg")
+        """
+        one_of("kind", kind, ("png", "svg"))
+        one_of("theme", theme, ("light", "dark"))
+        try:
+            from tradewind.charts.matplotlib import draw
+        except ImportError as error:
+            raise ImportError(f"a {kind} image needs Matplotlib: {_INSTALL}") from error
+        return draw(self.chart, kind=kind, theme=theme, dpi=dpi)
+
+    def save(self, path: str | os.PathLike[str], *, theme: Theme = "light") -> None:
+        """Write the figure to a file, completely or not at all. The suffix says how: `.png` and
+        `.svg` are images, `.html` is a page to zoom in (with Plotly), `.json` holds the values.
+
+        >>> study.plot.importance().save("importance.svg", theme="dark")
+        """
+        suffix = Path(path).suffix.lower()
+        if suffix not in _SUFFIXES:
+            raise ValueError(f"a figure is saved as {', '.join(_SUFFIXES)}, but got {suffix!r}")
+        content = self._content(suffix, theme)
+        with replace_file(path) as file:
+            file.write(content)
+
+    def _content(self, suffix: str, theme: Theme) -> bytes:
+        if suffix == ".json":
+            return json.dumps(self.chart.to_dict(), allow_nan=False).encode()
+        if suffix == ".html":
+            page = self.to_plotly(theme=theme).to_html(include_plotlyjs=True)
+            return str(page).encode(errors="backslashreplace")
+        return self.to_image(suffix[1:], theme=theme)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """What a notebook shows: a Plotly figure if Plotly is installed, else an image, else the
+        sentence."""
+        bundle: dict[str, Any] = {"text/plain": repr(self)}
+        if find_spec("plotly") is not None:
+            drawn = self.to_plotly()
+            return bundle | {
+                "application/vnd.plotly.v1+json": json.loads(drawn.to_json()),
+                "text/html": drawn.to_html(full_html=False, include_plotlyjs="cdn"),
+            }
+        if find_spec("matplotlib") is not None:
+            bundle["image/svg+xml"] = self.to_image("svg").decode()
+        return bundle

@@ -1,0 +1,1 @@
+"""From a study to charts: one file per figure, and all that a page shows, as plain data."""

@@ -1,0 +1,92 @@
+"""Quality against cost: the efficient trials, the others, and the choice."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradewind.charts.chart import Chart, Layer, Line, Panel, Points
+from tradewind.study.figures.draw import (
+    NO_COSTS,
+    NOTHING_FINISHED,
+    cost_axis,
+    counted,
+    figures,
+    notes,
+    nothing,
+    scale_for,
+    thinned,
+    thinning_note,
+    value_axis,
+)
+from tradewind.study.figures.facts import Facts
+from tradewind.types import Indices
+
+NAME, TITLE = "frontier", "Quality against cost"
+
+
+def frontier(facts: Facts) -> Chart:
+    """Every finished trial with a cost; the efficient ones on a line, and the choice marked."""
+    if not facts.finished:
+        return nothing(NAME, TITLE, NOTHING_FINISHED)
+    cost = facts.paid
+    if scale_for(cost) == "log":
+        cost = np.where(cost > 0.0, cost, np.nan)
+    known = np.flatnonzero(np.isfinite(cost))
+    if not len(known):
+        return nothing(NAME, TITLE, f"{NO_COSTS} Without costs there is no frontier.")
+    marked = [*facts.efficient, *([] if facts.choice is None else [facts.choice])]
+    rest = np.setdiff1d(known, marked)
+    others = thinned(rest)
+    layers: list[Layer] = [
+        _points(facts, others, "other trials", "muted"),
+        _staircase(facts, float(cost[known].max())),
+        _points(facts, np.array(facts.efficient, dtype=int), "efficient", "frontier"),
+    ]
+    if facts.choice is not None and np.isfinite(cost[facts.choice]):
+        layers.append(_points(facts, np.array([facts.choice]), "best under the goal", "chosen"))
+    panel = Panel(cost_axis(facts), value_axis(facts), tuple(layers))
+    noisy = "Results are noisy: what is believed of each trial is shown." * facts.is_noisy
+    missing = len(facts.finished) - len(known)
+    note = notes(
+        noisy,
+        thinning_note(len(others) + len(marked), len(rest) + len(marked)),
+        f"{counted(missing, 'trial')} without a cost cannot be shown." * (missing > 0),
+    )
+    return Chart(NAME, TITLE, _summary(facts), (panel,), note)
+
+
+def _points(facts: Facts, rows: Indices, name: str, role: str) -> Points:
+    return Points(
+        figures(facts.paid[rows]),
+        figures(facts.value[rows]),
+        name,
+        role,  # type: ignore[arg-type]
+        [facts.numbers[i] for i in rows],
+        facts.texts(rows),
+    )
+
+
+def _staircase(facts: Facts, end: float) -> Line:
+    """The best value for at most a given cost."""
+    rows = facts.efficient
+    x, y = facts.paid[rows], facts.value[rows]
+    if len(rows) and x[-1] < end:
+        x, y = np.append(x, end), np.append(y, y[-1])
+    return Line(figures(x), figures(y), "frontier", "frontier", steps=True)
+
+
+def _summary(facts: Facts) -> str:
+    front = facts.efficient
+    n = counted(len(facts.finished), "finished trial")
+    if not front:
+        said = f"None of {n} can be compared by cost."
+    elif len(front) == 1:
+        said = f"One of {n} is both the cheapest and the best: {facts.say(front[0])}."
+    else:
+        said = (
+            f"{len(front)} of {n} are efficient, from {facts.say(front[0])} "
+            f"to {facts.say(front[-1])}."
+        )
+    if facts.choice is None:
+        return said
+    return f"{said} The goal chooses {facts.say(facts.choice)}."
