@@ -24,6 +24,7 @@ if _typing.TYPE_CHECKING:
     from tradewind.goals import Tradeoff as Tradeoff
     from tradewind.log.repair import Repair as Repair
     from tradewind.log.repair import repair as repair
+    from tradewind.runners.program import Program as Program
     from tradewind.runners.run import Run as Run
     from tradewind.sklearn import TradeoffSearchCV as TradeoffSearchCV
     from tradewind.space import Bool as Bool
@@ -90,6 +91,7 @@ _HOMES = {
     "Ordinal": "space",
     "PartialDependence": "study.insights",
     "Predicted": "study.predictions",
+    "Program": "runners.program",
     "Quality": "goals",
     "Recommendation": "study.results",
     "Repair": "log.repair",

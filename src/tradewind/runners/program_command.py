@@ -1,4 +1,4 @@
-"""From a command with placeholders to the arguments and variables of one trial. No shell is involved.
+"""From a command with placeholders to the arguments and variables of one trial, without a shell.
 
 What is filled in is text: a number as Python writes it, so that no digit is lost, and `true` or
 `false` for a boolean. A parameter that is inactive in this trial, or whose value is None, has no

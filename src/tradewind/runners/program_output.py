@@ -65,11 +65,8 @@ class Output:
         end, window = len(lines), _WINDOW
         while end > 0:
             begin = max(0, lines.rfind(b"\n", 0, max(0, end - window)))
-            found = None
-            for found in _CANDIDATE.finditer(lines, begin, end):
-                pass
-            if found is not None:
-                self.candidate = found[0].strip()
+            if found := _CANDIDATE.findall(lines, begin, end):
+                self.candidate = found[-1].strip()
                 return
             end, window = begin, 16 * window
 
