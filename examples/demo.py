@@ -7,6 +7,7 @@ the trade-off saves.
 
 import argparse
 import warnings
+from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -135,13 +136,14 @@ def describe(trial):
 def main():
     parser = argparse.ArgumentParser(description="Tune a digit classifier for accuracy and time.")
     parser.add_argument("--trials", type=int, default=30)
-    n_trials = parser.parse_args().trials
+    parser.add_argument("--report", type=Path, default=Path("build/demo.html"))
+    given = parser.parse_args()
 
     # The search may choose few epochs on purpose, so do not warn about them.
     warnings.simplefilter("ignore", ConvergenceWarning)
 
-    accurate = search("accuracy alone", tw.Quality(), n_trials)
-    efficient = search("accuracy and time", GOAL, n_trials)
+    accurate = search("accuracy alone", tw.Quality(), given.trials)
+    efficient = search("accuracy and time", GOAL, given.trials)
     chosen = efficient.best
 
     print("\nThe frontier: no other trial of the second search is believed to be")
@@ -159,6 +161,10 @@ def main():
     print(f"  validation accuracy {chosen.value:.1%}")
     final = train(chosen.params, chosen.train_size, chosen.seed)
     print(f"  test accuracy {final.score(X_test, y_test):.1%}, measured only once")
+
+    given.report.parent.mkdir(parents=True, exist_ok=True)
+    efficient.report(given.report)
+    print(f"\nThe report of this search, with a slider for what a second is worth: {given.report}")
 
 
 if __name__ == "__main__":

@@ -15,10 +15,14 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def printed() -> str:
-    done = subprocess.run(
-        [sys.executable, str(DEMO), "--trials", "10"], capture_output=True, text=True, check=False
-    )
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo") / "build" / "demo.html"
+
+
+@pytest.fixture(scope="module")
+def printed(report: Path) -> str:
+    command = [sys.executable, str(DEMO), "--trials", "10", "--report", str(report)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "10/10" in done.stderr, "no progress bar"
     assert "Warning" not in done.stderr
@@ -50,3 +54,8 @@ def test_it_says_what_the_trade_off_saves(printed: str) -> None:
 def test_the_test_set_is_reported_once_and_the_model_has_learned(printed: str) -> None:
     (accuracy,) = re.findall(r"test accuracy ([\d.]+)%", printed)
     assert float(accuracy) > 80
+
+
+def test_it_ends_by_saying_where_the_report_is(printed: str, report: Path) -> None:
+    assert printed.splitlines()[-1].endswith(f": {report}")
+    assert "</html>" in report.read_text(encoding="utf-8")
