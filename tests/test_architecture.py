@@ -17,7 +17,7 @@ PACKAGE = Path(tradewind.__file__).parent
 # Each room, and the rooms that it may import. Everything else is a fault.
 BASE = (
     *("types", "errors", "bounds", "checks", "plain", "paths", "seeds", "interrupts"),
-    *("output", "html"),
+    *("output", "html", "amounts"),
 )
 ROOMS = {
     "types": ("errors", "bounds", "html"),
@@ -30,6 +30,7 @@ ROOMS = {
     "interrupts": ("output",),
     "output": (),
     "html": (),
+    "amounts": (),
     "space": BASE,
     "data": BASE,
     "models": (*BASE, "space", "data"),

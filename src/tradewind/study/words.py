@@ -6,6 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tradewind.amounts import memory
+from tradewind.amounts import number as number
+from tradewind.amounts import percent as percent
+from tradewind.amounts import spoken as spoken
 from tradewind.types import FinishedTrial, Trial
 
 _CLOCKS = ("wall", "cpu", "gpu")
@@ -53,15 +57,6 @@ class Scale:
         return f"has a loss {amount} {'lower' if gain > 0 else 'higher'} than"
 
 
-def number(value: float) -> str:
-    """A number with two digits that matter, or three above 10: `0.031`, `1.2`, `123`."""
-    if value == 0.0:
-        return "0"
-    if 1e-4 <= abs(value) < 9.95:
-        return f"{float(f'{value:.2g}'):.12g}"
-    return f"{float(f'{value:.3g}'):.12g}" if abs(value) < 1e6 else f"{value:.2g}"
-
-
 def rounded(value: float, error: float) -> str:
     """A number with as many decimals as its error has in `number`."""
     if error <= 0.0 or not math.isfinite(error) or abs(value) >= 1e6:
@@ -73,23 +68,6 @@ def rounded(value: float, error: float) -> str:
 def plus_minus(value: float, margin: float) -> str:
     """`1.2 ± 0.4`."""
     return f"{rounded(value, margin)} ± {rounded(margin, margin)}"
-
-
-def percent(share: float) -> str:
-    """`40%`."""
-    return f"{100 * share:.3g}%"
-
-
-def spoken(seconds: float) -> str:
-    """A duration as people say it: `12 ms`, `45 s`, `3.2 min`, `5.1 h`, `2.3 days`."""
-    if seconds < 1e-4:
-        return f"{number(1e6 * seconds)} µs"
-    if seconds < 1.0:
-        return f"{number(1e3 * seconds)} ms"
-    for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= 1.5 * length:
-            return f"{number(seconds / length)} {unit}"
-    return f"{number(seconds)} s"
 
 
 def unit_of_cost(trial: Trial, by: str | None = None) -> str:
@@ -107,10 +85,7 @@ def cost_amount(cost: float, unit: str) -> str:
     if unit == "s":
         return spoken(cost)
     if unit == "bytes":
-        for name, size in (("GB", 1e9), ("MB", 1e6)):
-            if cost >= 0.9995 * size:
-                return f"{cost / size:.3g} {name}"
-        return f"{cost / 1e3:.3g} kB"
+        return memory(cost)
     return f"{number(cost)} ({unit})" if unit else number(cost)
 
 
