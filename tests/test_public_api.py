@@ -12,7 +12,10 @@ import pytest
 
 import tradewind as tw
 
-MODULES = ("errors", "models", "recipes", "runners", "stopping", "strategies", "subsets", "testing")
+MODULES = (
+    *("errors", "integrations", "models", "recipes", "runners", "stopping", "strategies"),
+    *("subsets", "testing"),
+)
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -8,6 +8,7 @@ from importlib import import_module as _import_module
 
 if _typing.TYPE_CHECKING:
     from tradewind import errors as errors
+    from tradewind import integrations as integrations
     from tradewind import models as models
     from tradewind import recipes as recipes
     from tradewind import runners as runners
@@ -62,6 +63,7 @@ __version__ = "0.1.0"
 
 _MODULES = (
     "errors",
+    "integrations",
     "models",
     "recipes",
     "runners",

@@ -44,7 +44,8 @@ def table(
     below = f"… and {more:,} more" if more else ""
     return (
         '<div style="overflow-x:auto;max-width:100%"><table style="border-collapse:collapse;'
-        f'table-layout:auto;margin:.25em 0;border:0;font-size:inherit;font-variant-numeric:tabular-nums">{title}'
+        "table-layout:auto;margin:.25em 0;border:0;font-size:inherit;"
+        f'font-variant-numeric:tabular-nums">{title}'
         f'<thead><tr style="{_LINE}">{heads}</tr></thead><tbody>{body}</tbody></table>'
         f"{paragraph(below)}{paragraph(note)}</div>"
     )

@@ -52,6 +52,7 @@ class Progress:
         return self
 
     def __exit__(self, kind: object, *exc: object) -> None:
+        self._tell_that_it_ended()
         self._any_finished = self._any_finished and kind is None  # do not hide the first error
         with quietly():
             if self._bar is not None:
@@ -59,6 +60,13 @@ class Progress:
                 self._bar.close()
             elif sys.stderr is not None and (self._show or self._line):
                 self._print()
+
+    def _tell_that_it_ended(self) -> None:
+        """Call the `search_ended(study)` of callbacks that are objects and have one."""
+        for callback in self._callbacks:
+            if hasattr(type(callback), "search_ended"):
+                with quietly():  # the search has ended, and must not fail any more
+                    callback.search_ended(self._study)  # type: ignore[attr-defined]
 
     # ---- called by the loop ----
 

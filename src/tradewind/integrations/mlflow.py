@@ -1,0 +1,63 @@
+"""MLflow: a run for each study, and a nested run for each of its trials."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from tradewind.integrations.mlflow_runs import StudyRuns
+from tradewind.integrations.tracker import Facts, Tracker
+from tradewind.types import Trial
+
+
+class MLflow(Tracker):
+    """A callback that logs each trial to MLflow, as a nested run of a run for the study.
+
+    A trial's run has its parameters, value, costs, folds and attributes. A trial that failed is
+    marked as failed, and the best one as chosen when the search ends. Nothing is logged twice: not
+    after a resume, and not with several drivers.
+
+    `experiment` is the name of the experiment, by default that of the study. `tracking_uri` is the
+    server or the store, by default the one that MLflow uses. `wait` is how many seconds the end of
+    a search waits for results that are still on their way."""
+
+    def __init__(
+        self,
+        *,
+        experiment: str | None = None,
+        tracking_uri: str | None = None,
+        wait: float = 10.0,
+    ) -> None:
+        super().__init__(name="MLflow", wait=wait)
+        self._experiment = experiment
+        self._uri = tracking_uri
+        try:
+            self._mlflow: Any = import_module("mlflow")
+        except ImportError as error:
+            raise ImportError("MLflow needs a package: pip install 'tradewind[mlflow]'") from error
+        self._studies: dict[str, StudyRuns] = {}  # by the key of the study
+
+    def _log_trial(self, facts: Facts, trial: Trial) -> None:
+        self._runs(facts).log_trial(trial)
+
+    def _log_all(self, facts: Facts) -> None:
+        self._runs(facts).log_all(facts)
+
+    def _runs(self, facts: Facts) -> StudyRuns:
+        if facts.key not in self._studies:
+            client = self._mlflow.MlflowClient(self._uri)
+            experiment = self._experiment_id(client, self._experiment or facts.name)
+            self._studies[facts.key] = StudyRuns(client, experiment, facts)
+        return self._studies[facts.key]
+
+    def _experiment_id(self, client: Any, name: str) -> str:
+        """The experiment of this name, which is made if there is none."""
+        found = client.get_experiment_by_name(name)
+        if found is None:
+            try:
+                return str(client.create_experiment(name))
+            except self._mlflow.exceptions.MlflowException:  # another driver was faster
+                found = client.get_experiment_by_name(name)
+                if found is None:
+                    raise
+        return str(found.experiment_id)
