@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import tradewind as tw
 from tests.studies import Clock, check_whole, drive, study_of
 from tradewind.engine.contention import MAX_LOSSES
-from tradewind.errors import TrialError
-from tradewind.log.events import Event
+from tradewind.engine.steering import pause, record_spent, resume
+from tradewind.errors import StudyPaused, TrialError
+from tradewind.log.events import Event, Paused, Resumed, Started
 from tradewind.log.memory import MemoryLog
 from tradewind.log.state import StudyState
 from tradewind.strategies import Bayes, Design, RandomSearch, Strategy
@@ -76,17 +77,26 @@ class World:
                     self.asked.append(added.number)
                 case "configure":
                     session.configure(goal=tw.Tradeoff(alpha=x / 99), strategy=self.strategy)
+                case "change goal":
+                    session.change_goal(tw.Tradeoff(alpha=x / 99))
+                case "pause":
+                    pause(session, str(x))
+                case "resume":
+                    resume(session)
+                case "spend" if number in {t.number for t in session.trials()}:
+                    record_spent(session, number, float(x))
                 case "wait":
                     self.clock.now += (10.0, 61.0, 301.0)[x % 3]
                 case "die":
                     self.sessions[who] = drive(self.log, strategy=self.strategy)
-        except TrialError:
+        except (TrialError, StudyPaused):
             pass  # it may be refused
 
 
 VERBS = (
     *("ask", "ask", "lease", "lease", "prepare", "start", "finish", "finish", "finish"),
     *("fail", "abandon", "requeue", "lose", "decline", "enqueue", "add", "configure"),
+    *("change goal", "pause", "resume", "resume", "spend"),
     *("wait", "wait", "die"),
 )
 acts = st.tuples(st.integers(0, 2), st.sampled_from(VERBS), st.integers(0, 99))
@@ -119,6 +129,19 @@ def test_the_log_is_whole_whatever_sessions_do_in_whatever_order(
     assert tw.replay(study_of(world.log)).identical
 
 
+@settings(max_examples=50)
+@given(history=histories)
+def test_nothing_starts_between_a_pause_and_the_next_resumption(
+    history: list[tuple[Any, list[Any]]],
+) -> None:
+    is_paused = False
+    for event in played(RandomSearch(), history).log.read(0):
+        assert not (is_paused and isinstance(event, Started))
+        assert not (is_paused and isinstance(event, Paused))
+        assert is_paused or not isinstance(event, Resumed)
+        is_paused = isinstance(event, Paused) or (is_paused and not isinstance(event, Resumed))
+
+
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(history=histories)
@@ -138,7 +161,7 @@ def test_every_open_trial_is_taken_up_again_after_all_drivers_have_died(
     world = played(RandomSearch(), history)
     world.clock.now += 1000.0
     heir = drive(world.log)
-    heir.trials()
+    resume(heir)
     state = StudyState.of(world.log.read(0))
     unproposed = set(range(state.claims)) - set(state.trials)
     open_ones = (state.leased | state.returned | unproposed) - {

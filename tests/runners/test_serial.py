@@ -219,3 +219,124 @@ def test_closing_forgets_what_has_not_begun() -> None:
     at_work.close()
     at_work.close()
     assert at_work.wait() == []
+
+
+# ---- interrupted by another thread ----
+
+urgent = pytest.mark.skipif(not hasattr(signal, "SIGURG"), reason="needs POSIX signals")
+
+
+def interrupted(objective: Objective, *numbers: int, timeout: float | None = None) -> Done:
+    """What becomes of trial 1 if another thread interrupts these trials once it runs."""
+    begun = threading.Event()
+
+    def begin(run: Run) -> Any:
+        begun.set()
+        return objective(run)
+
+    def interrupt() -> None:
+        begun.wait(60)
+        for number in numbers:
+            at_work.interrupt([number], f"as scripted for {number}")
+
+    at_work = workers(begin, timeout)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    done = the_one(at_work, number=1)
+    thread.join()
+    at_work.interrupt([1], "nothing runs any more")
+    return done
+
+
+def asleep(run: Run) -> float:
+    time.sleep(60)
+    return 1.0
+
+
+@urgent
+@pytest.mark.parametrize("objective", [forever, asleep])
+@pytest.mark.parametrize("timeout", [None, 60.0])
+def test_another_thread_can_interrupt_a_trial(objective: Any, timeout: float | None) -> None:
+    done = interrupted(objective, 7, 1, timeout=timeout)
+    assert done.result == Stopped("as scripted for 1")
+    assert done.usage is not None
+    assert done.usage.wall < 60
+
+
+@urgent
+def test_a_trial_that_swallows_the_interruption_of_a_thread_is_interrupted_again() -> None:
+    swallowed: list[BaseException] = []
+
+    def stubborn(run: Run) -> float:
+        try:
+            asleep(run)
+        except BaseException as error:
+            swallowed.append(error)
+        return forever(run)
+
+    assert interrupted(stubborn, 1, 1).result == Stopped("as scripted for 1")
+    assert len(swallowed) == 1
+
+
+@urgent
+def test_only_the_named_trials_are_interrupted() -> None:
+    def short(run: Run) -> float:
+        time.sleep(0.1)
+        return 1.0
+
+    assert isinstance(interrupted(short, 0, 2, 11).result, Outcome)
+
+
+@urgent
+def test_the_signal_that_interrupts_is_given_back_afterwards() -> None:
+    seen: list[Any] = []
+    the_one(workers(lambda run: seen.append(signal.getsignal(signal.SIGURG)) or 1.0))
+    assert seen != [signal.SIG_DFL]
+    assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
+
+
+@urgent
+def test_a_handler_of_the_users_own_is_left_alone() -> None:
+    heard: list[int] = []
+
+    def short(run: Run) -> float:
+        time.sleep(0.1)
+        return 1.0
+
+    before = signal.signal(signal.SIGURG, lambda number, frame: heard.append(number))
+    try:
+        done = interrupted(short, 1)
+    finally:
+        signal.signal(signal.SIGURG, before)
+    assert heard == []
+    assert isinstance(done.result, Outcome)
+
+
+@urgent
+def test_the_signal_does_nothing_to_a_trial_that_nobody_interrupts() -> None:
+    def objective(run: Run) -> float:
+        signal.raise_signal(signal.SIGURG)
+        return 1.0
+
+    assert isinstance(the_one(workers(objective)).result, Outcome)
+
+
+@urgent
+def test_a_search_inside_an_interrupted_trial_ends_with_it() -> None:
+    def outer(run: Run) -> float:
+        return float(the_one(workers(asleep), number=5).result.value)  # type: ignore[union-attr]
+
+    assert interrupted(outer, 1).result == Stopped("as scripted for 1")
+
+
+def test_in_another_thread_an_interrupted_trial_runs_to_its_end() -> None:
+    found: list[Done] = []
+
+    def short(run: Run) -> float:
+        time.sleep(0.1)
+        return 1.0
+
+    thread = threading.Thread(target=lambda: found.append(interrupted(short, 1)))
+    thread.start()
+    thread.join()
+    assert isinstance(found[0].result, Outcome)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import signal
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -290,3 +293,30 @@ def test_a_list_of_trials_takes_as_long_as_the_greedy_schedule(
     for _, seconds in jobs:
         ends[ends.index(min(ends))] += seconds
     assert workers.now() == max(ends)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGURG"), reason="needs POSIX signals")
+def test_another_thread_can_interrupt_an_objective_which_then_takes_no_time() -> None:
+    begun = threading.Event()
+
+    def objective(run: Run) -> dict[str, float]:
+        if run.number == 1:
+            begun.set()
+            time.sleep(60)
+        return {"value": 1.0, "cost": 5.0}
+
+    def interrupt() -> None:
+        begun.wait(60)
+        workers.interrupt([0, 1], "as scripted")
+
+    workers = opened(2, objective)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    for number in range(2):
+        workers.submit(trial(number))
+    thread.join()
+    assert workers.wait() == [Done(trial(1), Stopped("as scripted"), Usage(0.0, concurrency=2.0))]
+    assert workers.now() == 0.0
+    assert numbers(workers.wait()) == [0]
+    assert workers.now() == 5.0
+    workers.interrupt([0, 1], "nothing runs any more")
