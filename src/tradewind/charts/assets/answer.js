@@ -1,0 +1,99 @@
+// The first section: the chosen model in a sentence, its parameters, and the frontier with sliders.
+(function (tw) {
+  "use strict";
+
+  const { el, put, brief, button, copyButton } = tw.dom;
+  const LONG = 80; // a value with more letters gets its end cut off here; the table has all of it
+
+  class Answer {
+    constructor(store, reveal) {
+      this.store = store;
+      this.eyebrow = el("p", { class: "eyebrow" });
+      this.sentence = el("p", { class: "sentence", "aria-live": "polite" });
+      this.figures = el("dl", { class: "figures" });
+      this.params = el("dl", { class: "params" });
+      this.actions = el("div", { class: "actions" },
+        copyButton("Copy as Python", () => tw.python(store.params(store.chosen))),
+        copyButton("Copy as JSON", () => JSON.stringify(store.params(store.chosen))),
+        button("Show in table", () => reveal(store.chosen), { class: "button small" }));
+      this.about = el("div", { class: "about" }, this.eyebrow, this.sentence, this.figures, this.params, this.actions);
+      this.picture = el("div", { class: "picture-of" });
+      this.node = el("div", { class: "answer" }, this.about, this.picture);
+      this.choice = new tw.Choice(store);
+      this.frontier();
+      store.listen((change) => change === "chosen" && this.show());
+      this.show();
+    }
+
+    frontier() {
+      const chart = (this.store.data.charts || {}).frontier;
+      if (chart && !this.chart) {
+        const guides = { title: "equally good", draw: (frame, scene) => this.choice.guides(frame, scene) };
+        this.chart = tw.draw(chart, this.picture, { store: this.store, guides, height: 360 });
+        this.picture.append(this.choice.node);
+      } else if (chart) this.chart.update(chart);
+      else if (!this.choice.node.isConnected) this.picture.append(this.choice.node);
+    }
+
+    update() {
+      this.choice.update();
+      this.frontier();
+      this.show();
+    }
+
+    show() {
+      const { store } = this, { study } = store.data, trial = store.chosen;
+      const known = trial !== null && trial !== undefined;
+      this.figures.hidden = this.params.hidden = this.actions.hidden = !known;
+      if (this.chart) this.chart.highlight();
+      if (!known) return this.nothing();
+      const own = store.goal.kind === "own";
+      put(this.eyebrow, own ? `The study’s choice · ${brief(study.goal || "", 160)}` : "Your choice");
+      put(this.sentence, brief(this.choice.sentence(), 900));
+      put(this.figures, this.entries().map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+      const params = Object.entries(store.params(trial));
+      put(this.params, params.map(([name, value]) =>
+        el("div", {}, el("dt", { title: name.length > 30 ? brief(name, 500) : null }, brief(name, LONG)), el("dd", {}, brief(tw.format.show(value, this.formatOf(name)), LONG)))));
+      return undefined;
+    }
+
+    formatOf(name) {
+      const column = this.store.columns.find((one) => one.parameter && one.title === name);
+      return (column && column.format) || "number";
+    }
+
+    // Value, cost and training size of the chosen trial, as far as they are known.
+    entries() {
+      const { store } = this, trial = store.chosen;
+      const size = this.size(trial);
+      return [
+        [this.heading("value", "Value"), store.shown(trial, "value")],
+        [this.heading("cost", "Cost"), store.shown(trial, "cost")],
+        ...(typeof size === "number" ? [["Training data", tw.format.percent(size)]] : []),
+      ];
+    }
+
+    // The share of the training data: a parameter in some studies, a column of its own in others.
+    size(trial) {
+      const { best, parameters } = this.store.data;
+      if (best && best.trial === trial) return best.train_size;
+      const own = (parameters || []).find((one) => one.kind === "train_size");
+      return own ? this.store.params(trial)[own.name] : this.store.cell(trial, "train_size");
+    }
+
+    heading(key, other) {
+      const { title } = this.store.column(key) || {};
+      return title ? brief(title.charAt(0).toUpperCase() + title.slice(1), 40) : other;
+    }
+
+    nothing() {
+      const { counts } = this.store.data.study;
+      const running = (counts && counts.running) || 0, failed = (counts && counts.failed) || 0;
+      put(this.eyebrow, "No answer yet");
+      put(this.sentence, failed && !running ? "Every trial that has ended has failed." : "No trial has finished yet.");
+      if (running) this.sentence.append(` ${tw.format.plural(running, "trial")} ${running === 1 ? "is" : "are"} running.`);
+    }
+  }
+
+  tw.Answer = Answer;
+})((globalThis.tradewind = globalThis.tradewind || {}));

@@ -1,0 +1,93 @@
+// The two questions behind the sliders, as positions from left to right: what a unit of cost is
+// worth, and what may be spent. Which model answers was computed in Python; here it is looked up.
+(function (tw) {
+  "use strict";
+
+  const { number, cost, significant } = tw.format;
+  const GRID = 160; // positions, besides those where the model changes
+
+  // The step with the largest `from` that is not above the value; the first one below all.
+  function stepAt(steps, value) {
+    let low = 0, high = steps.length - 1;
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (steps[middle].from <= value) low = middle;
+      else high = middle - 1;
+    }
+    return steps[low];
+  }
+
+  // Round values with equal ratios, and the exact ones, each once and ascending.
+  function positions(low, high, exact) {
+    const values = new Set(exact);
+    for (let i = 0; i <= GRID; i += 1) values.add(significant(low * (high / low) ** (i / GRID), 3));
+    return [...values].filter((value) => value >= low).sort((a, b) => a - b);
+  }
+
+  const LENGTHS = [[1e-3, "millisecond"], [1, "second"], [60, "minute"], [3600, "hour"], [86400, "day"]];
+  const SIZES = [[1e6, "megabyte"], [1e9, "gigabyte"], [1e12, "terabyte"]];
+
+  function units(unit) {
+    if (unit === "s") return LENGTHS;
+    return unit === "bytes" ? SIZES : [[1, unit ? `unit of ${unit}` : "unit of cost"]];
+  }
+
+  // `One minute is worth 0.6 points.`; a minimized value is called a loss.
+  function worth(rate, unit, { points, minimize }) {
+    if (!(rate > 0)) return "Cost does not matter.";
+    const factor = points ? 100 : 1;
+    const known = units(unit);
+    // the longest unit that is worth at most ten, the shortest if none is
+    const [size, name] = [...known].reverse().find(([length]) => rate * length * factor <= 10) || known[0];
+    const amount = number(rate * size * factor);
+    const raw = minimize ? `a loss of ${amount}` : `${amount} in value`;
+    const quality = points ? `${amount} point${amount === "1" ? "" : "s"}` : raw;
+    return `One ${name} is worth ${quality}.`;
+  }
+
+  const article = (word) => (/^[aeiou]/.test(word) && !/^uni/.test(word) ? "an" : "a");
+
+  // What the trade-off slider does.
+  function tradeoff(given, scale) {
+    const { steps, reference, unit, alpha, capped } = given;
+    const marks = [...steps.map((step) => step.from), alpha ?? 0].filter((value) => value > 0);
+    const highest = Math.max(given.max || 0, ...marks.map((value) => 1.5 * value)) || 1;
+    const lowest = Math.max(highest * 1e-6, Math.min(highest / 100, ...marks.map((value) => value / 4)));
+    const sigma = (amount) => (capped ? Math.min(1, amount / reference) : amount / reference);
+    const unitName = { s: "second", bytes: "gigabyte" }[unit] || "unit of cost";
+    return {
+      kind: "tradeoff",
+      question: `What is ${article(unitName)} ${unitName} worth?`,
+      ends: ["only quality counts", "only cost counts"],
+      positions: [0, ...positions(lowest, highest, marks)],
+      steps,
+      say: (value) => worth(value / reference, unit, scale),
+      code: (value) => {
+        const more = `${given.by ? `, by=${tw.python(given.by)}` : ""}${capped ? ", capped=True" : ""}`;
+        return `tw.Tradeoff(${value}, reference=${reference}${more})`;
+      },
+      start: alpha,
+      sigma,
+    };
+  }
+
+  // What the limit slider does.
+  function limit(given) {
+    const { steps, unit } = given;
+    const froms = steps.map((step) => step.from).filter((value) => value > 0);
+    const low = given.low > 0 ? given.low : Math.min(...froms, 1);
+    const high = Math.max(given.high || 0, ...froms, low);
+    return {
+      kind: "limit",
+      question: "How much may training cost?",
+      ends: ["the cheapest model", "the most accurate model"],
+      positions: high > low ? positions(low, high, [...froms, high]) : [low],
+      steps,
+      say: (value) => `At most ${cost(value, unit)}.`,
+      code: (value) => `tw.BestUnder(${value}${given.by ? `, by=${tw.python(given.by)}` : ""})`,
+      start: null,
+    };
+  }
+
+  tw.steps = { stepAt, tradeoff, limit, worth };
+})((globalThis.tradewind = globalThis.tradewind || {}));
