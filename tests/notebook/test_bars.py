@@ -48,6 +48,7 @@ def cell(monkeypatch: pytest.MonkeyPatch) -> Cell:
 
     monkeypatch.setattr(bars, "_show", show)
     monkeypatch.setattr(bars, "_in_notebook", lambda: True)
+    monkeypatch.setattr("tradewind.study.progress._is_watched", lambda: True)
     monkeypatch.setattr("tradewind.study.bars.time.monotonic", lambda: 0.0)
     return cell
 
@@ -56,7 +57,7 @@ def test_a_notebook_gets_its_own_bar(cell: Cell) -> None:
     bar = open_bar(10, lambda: (0, ""))
     assert isinstance(bar, NotebookBar)
     bar.close()
-    assert cell.text == "tradewind: 0/10 trials in 0:00"
+    assert cell.text == "tradewind: 0/10 trials in 0:00:00"
     assert "0/10 trials" in cell.html
 
 
@@ -65,7 +66,7 @@ def test_the_bar_shows_what_has_changed_without_being_asked(cell: Cell) -> None:
     bar = NotebookBar(4, lambda: status[-1])
     status.append((1, "2 running, best 0.9 (#0)"))
     assert cell.updated.wait(30.0)
-    assert cell.text == "tradewind: 1/4 trials in 0:00, 2 running, best 0.9 (#0)"
+    assert cell.text == "tradewind: 1/4 trials in 0:00:00, 2 running, best 0.9 (#0)"
     bar.close()
 
 
@@ -94,7 +95,7 @@ def test_the_bar_says_how_far_the_search_is(cell: Cell) -> None:
 
 def test_without_a_number_of_trials_there_is_only_text(cell: Cell) -> None:
     NotebookBar(None, lambda: (3, "best 1 (#0)")).close()
-    assert cell.text == "tradewind: 3 trials in 0:00, best 1 (#0)"
+    assert cell.text == "tradewind: 3 trials in 0:00:00, best 1 (#0)"
     assert "progressbar" not in cell.html
 
 

@@ -65,7 +65,7 @@ study.optimize(objective, n_trials=8)
     assert output["output_type"] == "display_data"
     assert set(output["data"]) == {"text/html", "text/plain"}
     text = output["data"]["text/plain"]
-    assert text.startswith("tradewind: 8/8 trials in 0:0")
+    assert text.startswith("tradewind: 8/8 trials in 0:00:0")
     assert ", best " in text
     assert "running" not in text
     assert "8/8 trials" in output["data"]["text/html"]

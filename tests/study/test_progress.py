@@ -59,7 +59,8 @@ def progress(
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody is watching a terminal."""
-    monkeypatch.setattr("tradewind.study.progress.open_bar", TerminalBar)
+    monkeypatch.setattr("tradewind.study.progress._is_watched", lambda: True)
+    monkeypatch.setattr("tradewind.study.bars.open_bar", TerminalBar)
 
 
 @pytest.fixture

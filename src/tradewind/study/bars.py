@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from importlib import import_module
 from typing import Any, Protocol, TypeAlias
 
@@ -117,7 +118,7 @@ class NotebookBar:
     def _bundle(self, *, ended: bool = False) -> dict[str, str]:
         done, status = self._status()
         of = "" if self._total is None else f"/{self._total}"
-        passed = clock_time(time.monotonic() - self._begin)
+        passed = timedelta(seconds=int(time.monotonic() - self._begin))
         line = f"{done}{of} trials in {passed}" + f", {status}" * bool(status)
         text = "\n".join([f"tradewind: {line}", *self._messages])
         return {"text/html": self._html(done, line, ended=ended), "text/plain": text}
@@ -144,10 +145,3 @@ def _show(bundle: dict[str, str]) -> Any:
     """Show this in the cell, and return the handle that replaces it."""
     display: Any = import_module("IPython.display").display  # its types are not complete
     return display(bundle, raw=True, display_id=True)
-
-
-def clock_time(seconds: float) -> str:
-    """`4:10`, `1:04:10`."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -12,10 +12,10 @@ from tradewind.interrupts import Interruptible
 from tradewind.output import logger as _logger
 from tradewind.output import quietly
 from tradewind.runners.runner import cause
-from tradewind.study.bars import Bar, clock_time, open_bar
 from tradewind.types import State, Trial
 
 if TYPE_CHECKING:
+    from tradewind.study.bars import Bar
     from tradewind.study.study import Study
 
 _EVERY = {True: 5.0, None: 30.0}  # seconds between plain lines, if asked for or not
@@ -47,7 +47,9 @@ class Progress:
     def __enter__(self) -> Progress:
         self._begin = self._clock()
         self._printed_at = time.monotonic()
-        if self._show is not False:
+        if self._show is not False and _is_watched():
+            from tradewind.study.bars import open_bar
+
             self._bar = open_bar(self._total, lambda: (self._done, self._status()))
         return self
 
@@ -178,7 +180,7 @@ class Progress:
             bounds.append(rest)
         if self._timeout is not None:
             bounds.append(max(self._timeout - passed, 0.0))
-        return f"{clock_time(min(bounds))} left" if bounds and self._running else ""
+        return f"{_clock_time(min(bounds))} left" if bounds and self._running else ""
 
     def _seconds_of_rest(self, passed: float) -> float | None:
         """How long the trials that are left will take, by the mean of those done."""
@@ -201,3 +203,17 @@ def _describe(best: Trial) -> str:
     cost = "" if best.cost is None else f" in {best.cost:.3g}"
     size = f" on {best.train_size:.0%} of the data" * (best.train_size < 1.0)
     return f"best {best.value:.4g}{cost}{size} (#{best.number})"
+
+
+def _clock_time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _is_watched() -> bool:
+    """Whether somebody may be watching: at a terminal, or in a notebook."""
+    with quietly():
+        if sys.stderr is not None and sys.stderr.isatty():  # None if there is no console
+            return True
+    return "IPython" in sys.modules
