@@ -35,14 +35,14 @@ def make_study(storage: Any, *, name: str = "study", trials: int = 3, **options:
 
 def paint(study: tw.Study) -> Picture:
     """What a page shows, without the figures, which need models."""
-    keys = ("trial", "state", "value", "cost")
+    keys = ("number", "state", "value", "cost")
     columns = [{"key": k, "title": k, "format": "number", "parameter": False} for k in keys]
     columns += [{"key": n, "title": n, "format": "text", "parameter": True} for n in study.space]
     rows = [
         [t.number, t.state.value, t.value, t.cost, *(t.params.get(n) for n in study.space)]
         for t in study.trials
     ]
-    goal = {"name": study.name, "goal": study.goal.describe()}
+    goal = {"name": study.name, "goal": study.goal.describe(), "cost": {"name": study.cost_name}}
     return {"format": 1, "study": goal, "trials": {"columns": columns, "rows": rows}, "charts": {}}
 
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from tradewind.dashboard.assets import PAGE, Asset, assets
 from tradewind.dashboard.commands import carry_out, read_command
-from tradewind.dashboard.guard import LONGEST_BODY, Access, Guard, Refusal
+from tradewind.dashboard.guard import LONGEST_BODY, TOKEN, Access, Guard, Refusal
 from tradewind.dashboard.picture import painter
 from tradewind.dashboard.shelf import Shelf
 from tradewind.dashboard.stores import place
@@ -93,6 +93,7 @@ class _Site:
 
     async def studies(self, request: Request) -> Response:
         """What there is, and what this page may do. Opening the page begins here."""
+        given = request.headers.get(TOKEN.decode(), "").encode("latin-1")
         found, problem = [], None
         try:
             found = await self._shelf.studies()
@@ -104,6 +105,7 @@ class _Site:
                 "studies": found,
                 "problem": problem,
                 "can_steer": self._access.can_steer,
+                "may_steer": self._access.can_steer and self._access.is_token(given),
             }
         )
 

@@ -9,7 +9,7 @@ from importlib import resources
 
 from tradewind.charts import page
 
-LIVE = ("live.css", "live.js", "steer.js", "together.js", "begin.js")  # in this order
+LIVE = ("live.css", "live.js", "form.js", "steer.js", "together.js", "begin.js")  # in this order
 PAGE = "page.html"
 
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript"}

@@ -23,7 +23,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
-_TOKEN = b"x-tradewind-token"
+TOKEN = b"x-tradewind-token"
 _OWN_SITE = (b"same-origin", b"none")  # none: the user typed the address
 
 _POLICY = (
@@ -57,6 +57,10 @@ class Access:
     @property
     def can_steer(self) -> bool:
         return self.token is not None and not self.read_only
+
+    def is_token(self, given: bytes) -> bool:
+        """Whether this is the token; it takes equally long for every wrong one."""
+        return self.token is not None and compare_digest(given, self.token.encode())
 
 
 class Refusal(Exception):
@@ -119,9 +123,8 @@ def _check_change(access: Access, host: bytes, given: dict[bytes, list[bytes]]) 
 
 
 def _check_token(access: Access, given: dict[bytes, list[bytes]], what: str) -> None:
-    tokens = given.get(_TOKEN, [])
-    right = (access.token or "").encode()
-    if access.token is None or len(tokens) != 1 or not compare_digest(tokens[0], right):
+    tokens = given.get(TOKEN, [])
+    if len(tokens) != 1 or not access.is_token(tokens[0]):
         raise Refusal(
             401,
             f"To {what} something, open the address that the terminal shows: it holds the token.",

@@ -6,13 +6,19 @@ are never changed: whoever holds one may send it.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
+from tradewind.dashboard.stream import encode
 from tradewind.errors import TradewindError
 from tradewind.plain import plain
+from tradewind.space.conditions import AtLeast
+from tradewind.study.figures.failures import last_line
 from tradewind.study.following import Follower
+from tradewind.study.forecast import wall_seconds
 from tradewind.study.running import CLOCKS, worker_name
 from tradewind.study.study import Study
 from tradewind.types import Trial
@@ -26,10 +32,24 @@ def painter(where: str) -> Callable[[Study], Picture]:
     def paint(study: Study) -> Picture:
         from tradewind.study.figures.page_data import page_data
 
-        picture = page_data(study)
-        return {**picture, "study": {**picture["study"], "storage": where}}
+        picture = page_data(study, storage=where)
+        for parameter in picture["parameters"]:
+            parameter["active"] = conditions(study, parameter["name"])
+        plain_picture: Picture = json.loads(encode(picture))  # lists instead of tuples
+        return plain_picture
 
     return paint
+
+
+def conditions(study: Study, name: str) -> list[dict[str, Any]]:
+    """When a parameter is active, for a form: all of these must hold."""
+    found: list[dict[str, Any]] = []
+    for parent, condition in study.space[name].when.items():
+        if isinstance(condition, AtLeast):
+            found.append({"parent": parent, "low": condition.low})
+        else:
+            found.append({"parent": parent, "values": list(condition.values)})
+    return found
 
 
 def with_status(picture: Picture, follower: Follower, away: str | None = None) -> Picture:
@@ -55,37 +75,44 @@ def with_rows(picture: Picture, trials: Sequence[Trial]) -> Picture:
     such as a score, stays until the next one."""
     if not trials:
         return picture
-    table = picture["trials"]
+    table, cost = picture["trials"], picture["study"]["cost"]["name"]
     rows = {row[0]: row for row in table["rows"]}
     for trial in trials:
         before = rows.get(trial.number)
         rows[trial.number] = [
-            _cell(trial, column, None if before is None else before[place])
+            _cell(trial, column, cost, None if before is None else before[place])
             for place, column in enumerate(table["columns"])
         ]
     ordered = [rows[number] for number in sorted(rows)]
     return {**picture, "trials": {**table, "rows": ordered}}
 
 
-def _cell(trial: Trial, column: Mapping[str, Any], before: Any) -> Any:
+def _cell(trial: Trial, column: Mapping[str, Any], cost: str, before: Any) -> Any:
     """What the log says of a trial in this column; `before` where it does not say it."""
+    key = column["key"]
     if column["parameter"]:
         return trial.params.get(column["title"])
-    read = _COLUMNS.get(column["key"])
-    return before if read is None else plain(read(trial))
+    if key == "cost":
+        return trial.cost_of(cost) if trial.finished else trial.cost
+    return plain(_COLUMNS[key](trial)) if key in _COLUMNS else before
+
+
+def _duration(trial: Trial) -> float | None:
+    seconds = wall_seconds(trial)
+    return seconds if math.isfinite(seconds) else None
 
 
 _COLUMNS: dict[str, Callable[[Trial], Any]] = {
-    "trial": lambda trial: trial.number,
     "number": lambda trial: trial.number,
     "state": lambda trial: trial.state.value,
     "value": lambda trial: trial.value,
     "train_size": lambda trial: trial.train_size,
-    "cost": lambda trial: trial.cost,
+    "duration": _duration,
     "started": lambda trial: trial.started,
-    "ended": lambda trial: trial.ended,
-    "worker": worker_name,
+    "worker": lambda trial: worker_name(trial) or None,
     "origin": lambda trial: trial.origin.value,
+    "folds": lambda trial: len(trial.folds) or None,
+    "error": lambda trial: None if trial.error is None else last_line(trial.error),
 }
 
 

@@ -18,19 +18,25 @@
   }
 
   // One chart of all studies: of each, the layers that `pick` takes from the chart `name`.
-  function overlay(name, title, datas, pick) {
+  function overlay({ name, title, summary, pick }, datas) {
     const known = datas.map((data, i) => ({ data, i, panel: panelOf(data, name) })).filter((one) => one.panel);
-    const made = { name: `together_${name}`, title, summary: `${title} of ${known.map(({ data }) => data.study.name).join(", ")}`, panels: [], note: "", empty: "" };
+    const made = { name: `together_${name}`, title, summary, panels: [], note: "", empty: "" };
     if (!known.length) return { ...made, empty: "No trial has finished yet." };
     const x = common(known.map(({ panel }) => panel.x)), y = common(known.map(({ panel }) => panel.y));
     if (!x || !y) return { ...made, empty: "These studies are measured in different units, so they cannot share a picture." };
     const layers = known.flatMap(({ data, i, panel }) =>
-      panel.layers.filter(pick).map((layer) => ({ ...layer, role: ROLES[i], name: brief(data.study.name, 40) })));
+      panel.layers.filter(pick).map((layer) => ({ ...layer, role: ROLES[i], name: layer.kind === "line" ? brief(data.study.name, 40) : "" })));
     return { ...made, panels: [{ x, y, layers, title: "" }] };
   }
 
-  const isFrontier = (layer) => layer.role === "frontier";
-  const isBest = (layer) => layer.kind === "line";
+  const FRONTIER = {
+    name: "frontier", title: "Efficient models", summary: "Each line: the best value for at most a given cost.",
+    pick: (layer) => layer.role === "frontier",
+  };
+  const PROGRESS = {
+    name: "progress_trials", title: "Best so far", summary: "Each line: the value of the best trial so far, under the goal of its study.",
+    pick: (layer) => layer.kind === "line",
+  };
 
   // What a study costs and gives, in numbers.
   function figures(data) {
@@ -99,16 +105,17 @@
     }
 
     update(datas) {
-      this.draw("frontier", "Efficient models of all studies", this.frontier, datas, isFrontier);
-      this.draw("progress_trials", "Best value so far", this.progress, datas, isBest);
+      this.draw(FRONTIER, this.frontier, datas);
+      this.draw(PROGRESS, this.progress, datas);
       this.columns.forEach((column, i) => column.update(datas[i]));
     }
 
-    draw(name, title, host, datas, pick) {
+    draw(what, host, datas) {
+      const { name } = what;
       const before = this.shown.get(name) || [], now = datas.map((data) => chartOf(data, name));
       if (now.every((chart, i) => chart === before[i]) && this.views.has(name)) return;
       this.shown.set(name, now);
-      const chart = overlay(name, title, datas, pick);
+      const chart = overlay(what, datas);
       if (this.views.has(name)) this.views.get(name).update(chart);
       else this.views.set(name, tw.draw(chart, host, { height: 320, heading: "h2" }));
     }
