@@ -41,13 +41,17 @@ def _bars(shares: list[Share], role: Role) -> Bars:
 
 def _summary(facts: Facts) -> str:
     found = facts.importances
-    said = f"{_most([(it.name, it.quality) for it in found])} of quality"
+    name, share = _most([(it.name, it.quality) for it in found])
+    said = f"{name} matters most for quality: it explains {share} of its variance"
     costs = [(it.name, it.cost) for it in found if it.cost is not None]
     if not costs:
         return f"{said}."
-    return f"{said}; {_most(costs)} of cost."
+    other, share = _most(costs)
+    if other == name:
+        return f"{said}, and {share} of that of cost, for which it matters most, too."
+    return f"{said}. For cost, {other} does, with {share}."
 
 
-def _most(shares: list[tuple[str, Share]]) -> str:
+def _most(shares: list[tuple[str, Share]]) -> tuple[str, str]:
     name, share = max(shares, key=lambda it: it[1].total.value)
-    return f"{name} explains {percent(round(share.total.value, 2))} of the variance"
+    return name, percent(round(share.total.value, 2))

@@ -42,7 +42,7 @@ def axis_of(space: Space, name: str) -> Axis:
 
 def ticks(p: Parameter) -> list[tuple[float, str]]:
     """Positions in [0, 1] and texts along the coordinate of a parameter."""
-    if not isinstance(p, (Float, Int)):
+    if not isinstance(p, (Float, Int)) or (0 < p.cells <= _LABELS and not p.log):
         places = (np.arange(p.cells) + 0.5) / p.cells
         every = math.ceil(p.cells / _LABELS)
         return [(round(float(u), 4), label(p.from_unit(float(u)))) for u in places[::every]]
