@@ -52,6 +52,7 @@ ROOMS = {
         *(*BASE, "space", "goals", "recipes", "runners", "log", "charts", "study", "dashboard"),
         "__init__",
     ),
+    "__main__": ("cli",),
     # public doors: nothing but names
     "stopping": ("optimizer",),
     "strategies": ("optimizer",),

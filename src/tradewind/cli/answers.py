@@ -1,0 +1,216 @@
+"""A study -> plain data: what `--json` prints, and what the tables show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tradewind.cli.goals import goal_text
+from tradewind.errors import NothingFinished
+from tradewind.goals import Goal
+from tradewind.runners.runner import cause
+from tradewind.study.following import Follower
+from tradewind.study.replay import Replay, Verdict
+from tradewind.study.words import unit_of_cost
+from tradewind.types import State, Trial
+
+if TYPE_CHECKING:
+    from tradewind.log.repair import Repair
+    from tradewind.study.predictions import Predicted
+    from tradewind.study.studies import StudySummary
+    from tradewind.study.study import Study
+
+Data = dict[str, Any]
+
+_FAILURES = 20  # kinds of failures that are listed
+
+
+def plain(value: Any) -> Any:
+    """Data for JSON: a number that is not finite is null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def trial_data(trial: Trial) -> Data:
+    """One trial."""
+    return {
+        "trial": trial.number,
+        "state": trial.state.value,
+        "value": trial.value,
+        "cost": trial.cost,
+        "train_size": trial.train_size,
+        "size_parameter": trial.size_name,
+        "params": dict(trial.params),
+        "seed": trial.seed,
+        "origin": trial.origin.value,
+        "started": trial.started,
+        "ended": trial.ended,
+        "folds": list(trial.folds),
+        "raced": trial.raced,
+        "costs": dict(trial.costs),
+        "attributes": dict(trial.attributes),
+        "error": trial.error,
+        "retries": trial.retries,
+    }
+
+
+def status(study: Study) -> Data:
+    """How a study stands."""
+    follower = Follower(study)
+    follower.look()
+    state, trials = follower.state, study.trials
+    paused = study.paused
+    best, sentence = best_or_none(study)
+    return {
+        "study": study.name,
+        "created": state.created,
+        "direction": study.direction,
+        "seed": study.seed,
+        "goal": goal_text(study.goal),
+        "goal_in_words": study.goal.describe(),
+        "cost": study.cost_name,
+        "unit": unit(trials, study.goal.by),
+        "trials": len(trials),
+        "counts": follower.counts(),
+        "queued": len(state.queue),
+        "spent": spent(trials),
+        "paused": None if paused is None else {"reason": paused.reason, "at": paused.at},
+        "stopped": state.stopped,
+        "best": best,
+        "sentence": sentence,
+        "running": [dict(vars(running)) for running in follower.running()],
+        "failures": failures(trials),
+    }
+
+
+def best_or_none(study: Study) -> tuple[Data | None, str | None]:
+    """The best trial and the sentence about it; None for both if there is none yet."""
+    try:
+        explained = study.explain()
+    except NothingFinished:
+        return None, None
+    return trial_data(explained.choice), str(explained)
+
+
+def spent(trials: Iterable[Trial]) -> float | None:
+    """What all trials have cost together; None if no cost is known, or if costs cannot be added."""
+    costs = [
+        trial.cost * (trial.trainings if trial.finished else 1)
+        for trial in trials
+        if trial.cost is not None and trial.cost_name != "memory"
+    ]
+    return math.fsum(costs) if costs else None
+
+
+def unit(trials: Iterable[Trial], by: str | None) -> str:
+    """The unit of the costs: "s", "bytes", the name of a cost, or nothing."""
+    return next((unit_of_cost(t, by) for t in trials if t.finished), "")
+
+
+def failures(trials: Iterable[Trial]) -> list[Data]:
+    """The failed trials by cause, the most frequent first."""
+    groups: dict[str, list[int]] = {}
+    for trial in trials:
+        if trial.state is State.FAILED:
+            groups.setdefault(cause(trial.error or ""), []).append(trial.number)
+    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))[:_FAILURES]
+    return [{"message": why, "count": len(n), "trials": n} for why, n in ordered]
+
+
+def best(study: Study, goal: Goal | None) -> Data:
+    """The best trial under a goal."""
+    explained = study.explain(goal)
+    used = study.goal if goal is None else goal
+    return {
+        "study": study.name,
+        "goal": goal_text(used),
+        "unit": unit([explained.choice], used.by),
+        "best": trial_data(explained.choice),
+        "sentence": str(explained),
+    }
+
+
+def explain(study: Study, goal: Goal | None) -> Data:
+    """What a choice costs and gains against the most accurate model."""
+    explained = study.explain(goal)
+    it = explained.comparison
+    return {
+        "study": study.name,
+        "goal": goal_text(study.goal if goal is None else goal),
+        "sentence": str(explained),
+        "choice": trial_data(explained.choice),
+        "most_accurate": trial_data(explained.most_accurate),
+        "is_most_accurate": explained.is_most_accurate,
+        "gain": it.gain,
+        "costs": {"choice": it.costs[1], "most_accurate": it.costs[0]},
+        "configurations": explained.n_configurations,
+    }
+
+
+def frontier(study: Study, tolerance: float | str | None, by: str | None) -> Data:
+    """The efficient trials, cheapest first."""
+    trials = study.frontier(tolerance=tolerance, by=by)
+    name = by if by is not None else study.goal.by
+    entries = [
+        trial_data(t) | {"cost": t.cost if name is None else t.cost_of(name)} for t in trials
+    ]
+    return {
+        "study": study.name,
+        "cost": name or study.cost_name,
+        "unit": unit(trials, name),
+        "frontier": entries,
+    }
+
+
+def prediction(study: Study, predicted: Predicted, goal: Goal | None) -> Data:
+    """What to expect of one run of a configuration."""
+    used = study.goal if goal is None else goal
+    return {
+        "study": study.name,
+        "goal": goal_text(used),
+        "unit": unit(study.trials, used.by),
+        **vars(predicted),
+        "params": dict(predicted.params),
+    }
+
+
+def studies(place: str, summaries: Iterable[StudySummary]) -> Data:
+    """All studies of a store."""
+    return {
+        "storage": place,
+        "studies": [
+            {"study": s.name, "trials": s.trials, "counts": dict(s.states), "created": s.created}
+            for s in summaries
+        ],
+    }
+
+
+def replayed(study: Study, replay: Replay) -> Data:
+    """How the proposals of a study compare with those recorded."""
+    counts = {verdict.name.lower(): replay.count(verdict) for verdict in Verdict}
+    verdicts = [verdict for verdict in Verdict if replay.count(verdict)]
+    return {
+        "study": study.name,
+        "verdict": (verdicts[-1] if verdicts else Verdict.IDENTICAL).value,
+        "proposals": len(replay.proposals),
+        "counts": counts,
+        "different": [p.number for p in replay.proposals if p.verdict is Verdict.DIFFERENT],
+        "sentence": str(replay),
+    }
+
+
+def repaired(repair: Repair) -> Data:
+    """What `repair` has kept and lost."""
+    return {
+        "place": repair.place,
+        "original": repair.original,
+        "damaged": repair.original is not None,
+        "studies": [dict(vars(saved)) for saved in repair.studies],
+        "sentence": str(repair),
+    }

@@ -1,0 +1,149 @@
+"""The commands that bring a study into a file or a browser, and repair stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from tradewind.cli.options import Json, Name, Store
+
+
+def export(
+    store: Store = None,
+    output: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--output", "-o", help=".jsonl holds everything; .csv is a table of the trials."
+        ),
+    ] = None,
+    name: Name = None,
+) -> None:
+    """Write a study to a file.
+
+    It is written completely or not at all. An old file is replaced.
+
+    \b
+    Examples:
+      tradewind export -o study.jsonl
+      tradewind export study.db -o trials.csv
+    """
+    from tradewind.cli.places import find_place, open_one
+    from tradewind.cli.terminal import say
+
+    study = open_one(find_place(store, name))
+    file = Path(f"{study.name}.jsonl") if output is None else output
+    study.export(file)
+    say(f"{len(study.trials)} trials of {study.name} are in {file}")
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="A .jsonl file that `export` wrote.")],
+    store: Store = None,
+    name: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--name", "-n", help="The name of the new study; by default that of the file."
+        ),
+    ] = None,
+) -> None:
+    """Make a study of an exported file. The store is created if it does not exist.
+
+    \b
+    Examples:
+      tradewind import study.jsonl study.db
+      tradewind import old.jsonl study.db --name old
+    """
+    from tradewind.cli.places import check_there, find_place
+    from tradewind.cli.terminal import say
+    from tradewind.study.studies import import_study
+
+    place = find_place(store, name)
+    check_there(file)
+    study = import_study(file, storage=place.storage, name=name)
+    say(f"{len(study.trials)} trials are now the study {study.name} in {place}")
+
+
+def report(
+    store: Store = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
+        "report.html"
+    ),
+    name: Name = None,
+) -> None:
+    """Write a page with all figures.
+
+    It is one file that needs no network.
+
+    \b
+    Examples:
+      tradewind report
+      tradewind report study.db -o report.html
+    """
+    from tradewind.cli.places import find_place, open_one
+    from tradewind.cli.terminal import say
+
+    study = open_one(find_place(store, name))
+    study.report(output)
+    say(f"the report on {study.name} is in {output}")
+
+
+def dashboard(
+    store: Store = None,
+    name: Name = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8321,
+    host: Annotated[str, typer.Option(help="Only this machine by default.")] = "127.0.0.1",
+    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Allow no steering.")] = False,
+    token: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="What changes need; drawn by default.", show_default=False),
+    ] = None,
+) -> None:
+    """Show studies in the browser.
+
+    The page is live, and can steer the studies.
+
+    \b
+    Examples:
+      tradewind dashboard
+      tradewind dashboard study.db --port 9000 --no-open --read-only
+    """
+    from tradewind.cli.places import check_there, find_place
+    from tradewind.dashboard import serve
+
+    place = find_place(store, name)
+    if place.path is not None:
+        check_there(place.path)
+    serve(
+        place.storage,
+        host=host,
+        port=port,
+        open_browser=not no_open,
+        name=place.name,
+        token=token,
+        read_only=read_only,
+    )
+
+
+def repair(store: Store = None, as_json: Json = False) -> None:
+    """Repair a damaged store.
+
+    It may be an exported file, too. What comes before the damage is kept, and so is the
+    original. Stop everything that uses the store first.
+
+    \b
+    Examples:
+      tradewind repair study.db
+      tradewind repair study.jsonl --json
+    """
+    from tradewind.cli import answers, tables
+    from tradewind.cli.places import check_there, find_place
+    from tradewind.cli.terminal import emit
+    from tradewind.log.repair import repair as repair_store
+
+    place = find_place(store, None)
+    if place.path is not None:
+        check_there(place.path)
+    emit(answers.repaired(repair_store(place.storage)), as_json=as_json, draw=tables.sentence)

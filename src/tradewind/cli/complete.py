@@ -1,0 +1,73 @@
+"""What the shell offers after Tab. Nothing here may print or fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from tradewind.cli.places import Place
+    from tradewind.study.study import Study
+
+_GOALS = ("quality", "tradeoff:", "under:", "within:1%", "knee", "frontier")
+
+
+def goals(incomplete: str) -> list[str]:
+    return [goal for goal in _GOALS if goal.startswith(incomplete)]
+
+
+def stores(incomplete: str) -> list[str]:
+    """Files that may be stores, and folders on the way to one."""
+    import glob
+    import os
+
+    found = sorted(glob.glob(f"{glob.escape(incomplete)}*"))
+    ours = (".db", ".sqlite", ".sqlite3", ".jsonl", ".toml")
+    return [
+        f"{p}/" if os.path.isdir(p) else p for p in found if os.path.isdir(p) or p.endswith(ours)
+    ]
+
+
+def study_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    return [name for name in _safely(ctx, _names) if name.startswith(incomplete)]
+
+
+def parameters(ctx: typer.Context, incomplete: str) -> list[str]:
+    """`C=`, and after it the choices of a parameter that has some."""
+
+    def offered(place: Place) -> list[str]:
+        study = _study(place)
+        name, equals, _ = incomplete.partition("=")
+        if not equals:
+            return [f"{name}=" for name in study.space]
+        choices = getattr(study.space.get(name), "choices", ())
+        return [f"{name}={choice}" for choice in choices]
+
+    return [text for text in _safely(ctx, offered) if text.startswith(incomplete)]
+
+
+def _names(place: Place) -> list[str]:
+    from tradewind.cli.places import open_existing
+
+    return open_existing(place).names()
+
+
+def _study(place: Place) -> Study:
+    from tradewind.cli.places import open_one
+
+    return open_one(place)
+
+
+def _safely(ctx: typer.Context, offered: Callable[[Place], list[str]]) -> list[str]:
+    import logging
+
+    logging.disable(logging.CRITICAL)
+    try:
+        from tradewind.cli.places import find_place
+
+        given: dict[str, Any] = ctx.params
+        return offered(find_place(given.get("store"), given.get("name")))
+    except Exception:
+        return []

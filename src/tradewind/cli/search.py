@@ -1,0 +1,231 @@
+"""Running a run file: create or continue its study, search until its limits, and say what came of
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tradewind.checks import seconds
+from tradewind.cli.config import RunFile
+from tradewind.cli.exits import UsageFault, without_passwords
+from tradewind.cli.objective import objective_of
+from tradewind.cli.terminal import Data, emit, note
+
+if TYPE_CHECKING:
+    from tradewind.study.study import Study
+    from tradewind.types import Trial
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What the options of `run` change in a run file."""
+
+    trials: int | None = None
+    timeout: str | None = None
+    max_cost: float | None = None
+    workers: int | None = None
+
+    def apply(self, settings: RunFile) -> RunFile:
+        limits, workers = dict(settings.limits), dict(settings.workers)
+        if self.trials is not None:
+            limits["trials"] = self.trials
+        if self.timeout is not None:
+            limits["timeout"] = _seconds(self.timeout)
+        if self.max_cost is not None:
+            if not 0.0 < self.max_cost < 1e300:
+                raise UsageFault(f"--max-cost must be a number > 0, but got {self.max_cost!r}")
+            limits["max_cost"] = self.max_cost
+        if self.workers is not None:
+            workers["count"] = self.workers
+        if not {"trials", "timeout", "max_cost"} & limits.keys():
+            raise UsageFault(
+                f"{settings.path}: a search needs a limit: write trials, timeout or max_cost in "
+                "[limits], or give --trials"
+            )
+        return replace(settings, limits=limits, workers=workers)
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        try:
+            found = seconds("--timeout", text)
+        except ValueError as error:
+            raise UsageFault(str(error)) from None
+    if not 0.0 < found < 1e300:
+        raise UsageFault(f"--timeout must be more than 0 seconds, but got {text!r}")
+    return found
+
+
+# ---- searching ----
+
+
+def search(settings: RunFile, *, quiet: bool, as_json: bool) -> None:
+    """Search until the limits are reached, and show the result."""
+    from tradewind.cli import answers, tables
+
+    objective = objective_of(settings)
+    study = _study_of(settings)
+    left = _left(settings, study)
+    place = without_passwords(settings.storage)
+    if left.over is not None:
+        note(f"{study.name} in {place}: {left.over}")
+    else:
+        note(f"{study.name} in {place}: {left}")
+        if study.paused is not None:
+            note(f"{study.name} is paused: it waits for `tradewind resume`")
+        _optimize(study, objective, settings, left, quiet=quiet)
+    emit(answers.status(study), as_json=as_json, draw=tables.status)
+
+
+def _optimize(
+    study: Study, objective: Callable[[Any], Any], settings: RunFile, left: _Left, *, quiet: bool
+) -> None:
+    limits, workers = settings.limits, settings.workers
+    study.optimize(
+        objective,
+        left.trials,
+        timeout=limits.get("timeout"),
+        max_cost=left.cost,
+        n_workers=_n_workers(settings),
+        gpus=workers.get("gpus"),
+        slots_per_gpu=workers.get("slots_per_gpu", 1),
+        trial_timeout=limits.get("trial_timeout"),
+        trial_memory=limits.get("trial_memory"),
+        max_retries=limits.get("max_retries", 0),
+        callbacks=[_stop_at(limits["trials"])] if "trials" in limits else (),
+        show_progress=False if quiet else None,
+    )
+
+
+def _n_workers(settings: RunFile) -> int | None:
+    """A program runs below a worker process, which ends everything that it has started, however
+    this process ends. A function runs in this process unless the file says otherwise."""
+    count: int | None = settings.workers.get("count")
+    if count is None and "gpus" not in settings.workers and "command" in settings.objective:
+        return 1
+    return count
+
+
+def _stop_at(total: int) -> Callable[[Study, Trial], None]:
+    """Others may run the same file: stop when all together have done so many trials."""
+
+    def stop(study: Study, trial: Trial) -> None:
+        if _done(study) >= total:
+            study.stop()
+
+    return stop
+
+
+@dataclass(frozen=True)
+class _Left:
+    """What the limits leave for this run. `over` says which one is reached."""
+
+    done: int
+    trials: int | None
+    cost: float | None
+    over: str | None
+
+    def __str__(self) -> str:
+        more = "until its limits" if self.trials is None else f"{self.trials} more"
+        return f"{self.done} trials done, {more}" if self.done else f"a new study, {more}"
+
+
+def _left(settings: RunFile, study: Study) -> _Left:
+    """Limits on trials and cost are limits of the study, so what was done counts."""
+    from tradewind.cli.answers import spent
+
+    total, most = settings.limits.get("trials"), settings.limits.get("max_cost")
+    done, used = _done(study), spent(study.trials) or 0.0
+    over = None
+    if total is not None and done >= total:
+        over = f"{done} of {total} trials are done; --trials {done + 10} continues"
+    elif most is not None and used >= most:
+        over = f"{used:.4g} of max_cost={most:.4g} is spent; --max-cost continues"
+    return _Left(
+        done,
+        None if total is None else max(total - done, 0),
+        None if most is None else max(most - used, 0.0),
+        over,
+    )
+
+
+def _done(study: Study) -> int:
+    from tradewind.types import State
+
+    return sum(t.state in (State.FINISHED, State.FAILED) for t in study.trials)
+
+
+def _study_of(settings: RunFile) -> Study:
+    """The study of a run file, new or continued. What the file says about goal and strategy
+    counts."""
+    from tradewind.study.studies import create_study
+
+    table = settings.study
+    _check_folder(settings)
+    return create_study(
+        settings.space,
+        goal=settings.goal,
+        strategy=_strategy(table.get("strategy")),
+        direction=table.get("direction", "maximize"),
+        seed=table.get("seed"),
+        cost=table.get("cost"),
+        storage=settings.storage,
+        name=settings.name,
+        load_if_exists=True,
+    )
+
+
+def _check_folder(settings: RunFile) -> None:
+    from tradewind.cli.exits import NotThere
+    from tradewind.cli.places import find_place
+
+    path = find_place(settings.storage, settings.name).path
+    if path is not None and not path.parent.is_dir():
+        raise NotThere(
+            f"{settings.path}: storage is in a folder that does not exist: {path.parent}"
+        )
+
+
+def _strategy(name: str | None) -> Any:
+    """A strategy by its name. None and "auto" are left to the study."""
+    if name in (None, "auto", "random"):
+        return name
+    from tradewind import recipes
+
+    return recipes.wang2020() if name == "wang2020" else recipes.mip_ego()
+
+
+# ---- looking before it runs ----
+
+
+def preview(settings: RunFile, *, as_json: bool) -> None:
+    """Show what a run would do: the study, one configuration, and how the objective is called.
+    Nothing is written."""
+    from tradewind.cli.previews import draw, preview_of
+
+    emit(preview_of(settings, objective_of(settings)), as_json=as_json, draw=draw)
+
+
+def state_of_storage(settings: RunFile) -> Data:
+    """Whether the study exists, and how many trials it has."""
+    from tradewind.cli.places import find_place, open_one
+    from tradewind.errors import NoSuchStudy
+
+    place = find_place(settings.storage, settings.name)
+    nothing: Data = {"storage": str(place), "exists": False, "trials": 0}
+    if place.path is not None and not _has_content(place.path):
+        return nothing
+    try:
+        study = open_one(place)
+    except NoSuchStudy:
+        return nothing
+    return {**nothing, "exists": True, "trials": len(study.trials)}
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0

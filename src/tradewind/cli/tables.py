@@ -1,0 +1,200 @@
+"""The answers as tables and sentences for people."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tradewind.cli.terminal import Data
+from tradewind.cli.text import clean, one_line
+from tradewind.study.words import cost_amount, percent, spoken
+
+_LONG = 300  # characters of a message in a table
+
+
+# ---- values ----
+
+
+def number(value: Any) -> str:
+    """A value with four digits; nothing for None."""
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else one_line(value)
+
+
+def cost(value: Any, unit: str) -> str:
+    return "-" if value is None else one_line(cost_amount(value, unit))
+
+
+def params_text(params: Mapping[str, Any]) -> str:
+    """`C=1.5, kernel=rbf`."""
+    return ", ".join(f"{one_line(name)}={_setting(value)}" for name, value in params.items())
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "none" if value is None else number(value)
+
+
+def ago(seconds: float | None) -> str:
+    """`3.2 min ago`."""
+    return "" if seconds is None else f"{spoken(max(time.time() - seconds, 0.0))} ago"
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """`18 finished, 1 failed, 1 running`."""
+    order = ("finished", "failed", "abandoned", "running", "waiting")
+    return ", ".join(f"{counts[s]} {s}" for s in order if counts.get(s)) or "none yet"
+
+
+def shortened(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _LONG else f"{line[: _LONG - 3]}..."
+
+
+# ---- parts of a page ----
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names and what they are, below each other. What is empty is left out."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, text in rows:
+        if text:
+            grid.add_row(Text(name), Text(clean(text)))
+    return grid
+
+
+def table(*columns: str, right: Iterable[int] = ()) -> Table:
+    made = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    to_right = set(right)
+    for i, title in enumerate(columns):
+        made.add_column(
+            title,
+            justify="right" if i in to_right else "left",
+            overflow="fold",
+            no_wrap=i in to_right,
+        )
+    return made
+
+
+def add_row(to: Table, *cells: str) -> None:
+    to.add_row(*(Text(cell) for cell in cells))
+
+
+def trials_table(entries: Iterable[Data], unit: str) -> Table:
+    """Trials with value, cost and parameters."""
+    listed = list(entries)
+    sized = any(e["train_size"] < 1.0 and e["size_parameter"] is None for e in listed)
+    made = table("trial", "value", "cost", *(["data"] * sized), "parameters", right=(0, 1, 2))
+    for e in listed:
+        size = [percent(e["train_size"])] * sized
+        row = (str(e["trial"]), number(e["value"]), cost(e["cost"], unit), *size)
+        add_row(made, *row, params_text(e["params"]))
+    return made
+
+
+# ---- pages ----
+
+
+def status(data: Data) -> Iterator[RenderableType]:
+    paused = data["paused"]
+    pause = ""
+    if paused is not None:
+        since = ago(paused["at"])
+        pause = ": ".join(filter(None, [since and f"since {since}", paused["reason"]])) or "yes"
+    spent = "" if data["spent"] is None else cost(data["spent"], data["unit"])
+    yield facts(
+        [
+            ("study", one_line(data["study"])),
+            ("goal", data["goal_in_words"]),
+            ("trials", f"{data['trials']}: {counts_text(data['counts'])}"),
+            ("queued", str(data["queued"]) if data["queued"] else ""),
+            ("spent", spent),
+            ("paused", pause),
+            ("stopped", data["stopped"] or ""),
+            ("best", data["sentence"] or ""),
+        ]
+    )
+    if data["running"]:
+        yield Text()
+        yield running_table(data["running"])
+    if data["failures"]:
+        yield Text()
+        made = table("failed", "why", right=(0,))
+        for failure in data["failures"]:
+            add_row(made, str(failure["count"]), shortened(failure["message"]))
+        yield made
+
+
+def running_table(entries: Iterable[Data]) -> Table:
+    made = table("running", "for", "left", "worker", "parameters", right=(0, 1, 2))
+    now = time.time()
+    for e in entries:
+        begun, end = e["started"], e["expected_end"]
+        elapsed = "-" if begun is None else spoken(max(now - begun, 0.0))
+        left = "-" if end is None else spoken(end - now) if end > now else "overdue"
+        add_row(
+            made, str(e["trial"]), elapsed, left, one_line(e["worker"]), params_text(e["params"])
+        )
+    return made
+
+
+def best(data: Data) -> Iterator[RenderableType]:
+    trial, sentence = data["best"], data["sentence"]
+    yield facts(
+        [
+            ("trial", str(trial["trial"])),
+            ("value", number(trial["value"])),
+            ("cost", cost(trial["cost"], data["unit"])),
+            ("data", _share(trial)),
+            *((one_line(name), _setting(value)) for name, value in trial["params"].items()),
+        ]
+    )
+    yield Text()
+    yield Text(clean(sentence))
+
+
+def _share(trial: Data) -> str:
+    """The share of the data, if no parameter says it."""
+    return "" if trial["size_parameter"] is not None else percent(trial["train_size"])
+
+
+def sentence(data: Data) -> Iterator[RenderableType]:
+    yield Text(clean(data["sentence"]))
+
+
+def frontier(data: Data) -> Iterator[RenderableType]:
+    yield trials_table(data["frontier"], data["unit"])
+
+
+def prediction(data: Data) -> Iterator[RenderableType]:
+    low, high = data["value_low"], data["value_high"]
+    rows = [("value", f"{number(data['value'])}   ({number(low)} to {number(high)})")]
+    if data["cost"] is not None:
+        ends = [cost(data[key], data["unit"]) for key in ("cost", "cost_low", "cost_high")]
+        rows.append(("cost", f"{ends[0]}   ({ends[1]} to {ends[2]})"))
+    if data["score"] is not None:
+        rows.append(("score", number(data["score"])))
+    rows += [("data", percent(data["train_size"]))]
+    rows += [(one_line(name), _setting(value)) for name, value in data["params"].items()]
+    yield facts(rows)
+
+
+def studies(data: Data) -> Iterator[RenderableType]:
+    if not data["studies"]:
+        yield Text("no studies")
+        return
+    made = table("study", "trials", "created", "", right=(1,))
+    for s in data["studies"]:
+        row = (one_line(s["study"]), str(s["trials"]), ago(s["created"]), counts_text(s["counts"]))
+        add_row(made, *row)
+    yield made

@@ -1,0 +1,83 @@
+"""What is printed: JSON for programs, tables for people, plain lines where nobody looks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tradewind.cli.exits import without_passwords
+from tradewind.cli.text import clean
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+Data: TypeAlias = dict[str, Any]
+
+_WIDE = 1000  # columns of what is not a terminal: lines are not broken there
+
+
+def prepare_streams() -> None:
+    """Nothing that is printed may fail for its letters, whatever the encoding."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            with suppress(ValueError, OSError):
+                stream.reconfigure(errors="replace")
+
+
+def end_quietly_on_closed_pipe() -> None:
+    """End like other tools if the reader of the output goes away: `tradewind best | head -1`."""
+    with suppress(AttributeError, ValueError):  # Windows; not the main thread
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+def make_console(*, error: bool = False) -> Console:
+    """A console without markup: what users have written stays as it is."""
+    from rich.console import Console
+
+    stream = sys.stderr if error else sys.stdout
+    piped = not stream.isatty() and not os.environ.get("COLUMNS")
+    return Console(
+        file=stream,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        width=_WIDE if piped else None,
+    )
+
+
+def emit(data: Data, *, as_json: bool, draw: Callable[[Data], Iterable[RenderableType]]) -> None:
+    """Print data as JSON, or as `draw` draws it."""
+    end_quietly_on_closed_pipe()
+    if as_json:
+        print_json(data)
+        return
+    console = make_console()
+    with console.capture() as captured:
+        for part in draw(data):
+            console.print(part)
+    lines = captured.get().splitlines()
+    print("\n".join(line.rstrip() for line in lines), flush=True)
+
+
+def print_json(data: Data) -> None:
+    from tradewind.cli.answers import plain
+
+    print(json.dumps(plain(data), indent=2, allow_nan=False))
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """A line on the output."""
+    print(clean(without_passwords(text)), flush=True)
+
+
+def note(text: str) -> None:
+    """A line beside the output."""
+    with suppress(OSError, ValueError):
+        print(clean(without_passwords(text)), file=sys.stderr, flush=True)

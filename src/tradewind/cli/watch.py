@@ -1,0 +1,233 @@
+"""A study, live in the terminal; or a line for every event where the output is piped."""
+
+from __future__ import annotations
+
+import select
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from tradewind.cli import answers, tables
+from tradewind.cli.terminal import end_quietly_on_closed_pipe, make_console, say
+from tradewind.cli.text import clean, one_line
+from tradewind.cli.textplot import text_plot
+from tradewind.errors import FormatError, NothingFinished, StorageError
+from tradewind.study.following import Follower
+from tradewind.types import State, Trial
+
+if TYPE_CHECKING:
+    from tradewind.study.study import Study
+
+_EVENTS = 6  # that are listed
+_POINTS = 2000  # of a plot: the latest
+
+
+def watch_study(study: Study, *, every: float, once: bool) -> None:
+    """Look again and again, until q or Ctrl-C."""
+    console = make_console()
+    watcher = Watcher(study)
+    try:
+        if console.is_terminal and not once:
+            _watch_live(watcher, console, every)
+        else:
+            end_quietly_on_closed_pipe()
+            _print_events(watcher, every, once=once)
+    except KeyboardInterrupt:  # the usual way to end it
+        return
+
+
+class Watcher:
+    """What is known of a study, and what has happened to it lately."""
+
+    def __init__(self, study: Study) -> None:
+        self.study, self.follower = study, Follower(study)
+        self.events: list[str] = []
+        self.trouble: str | None = None
+        self._best: tuple[int, str, list[Any]] = (-1, "", [])  # as of this many finished trials
+        self._pause: Any = None
+        self._goal: Any = None
+
+    def look(self) -> list[str]:
+        """Read what is new, and return it as lines. A store that is away is tried again."""
+        try:
+            news = self.follower.look()
+            self.trouble = None
+        except FormatError:
+            raise
+        except StorageError as error:
+            self.trouble = one_line(error)
+            return []
+        lines = [line for trial in _in_time(news.changed) if (line := _event(trial, self.unit))]
+        state = self.follower.state
+        if self._goal is None:  # the first look: what was long ago is no news
+            lines = lines[-_EVENTS:]
+        elif state.goal != self._goal:
+            lines.append(f"the goal is now {self.study.goal.describe()}")
+        self._goal, pause = state.goal, state.paused
+        if (pause is None) != (self._pause is None):
+            lines.append("the study goes on" if pause is None else "the study is paused")
+        self._pause = pause
+        self.events = [*self.events, *lines][-_EVENTS:]
+        return lines
+
+    @property
+    def unit(self) -> str:
+        return answers.unit(self._finished()[-1:], self.study.goal.by)
+
+    def _finished(self) -> list[Trial]:
+        return [t for t in self.follower.state.in_order() if t.finished]
+
+    def counts(self) -> str:
+        state, counts = self.follower.state, self.follower.counts()
+        queued = f", {len(state.queue)} queued" if state.queue else ""
+        return f"{sum(counts.values())} trials: {tables.counts_text(counts)}{queued}"
+
+    def best(self) -> tuple[str, list[Any]]:
+        """The sentence about the best trial, and the frontier. Both are computed when a trial has
+        finished."""
+        finished = self.follower.counts()["finished"]
+        if finished != self._best[0]:
+            try:
+                self._best = (finished, str(self.study.explain()), self.study.frontier())
+            except NothingFinished:
+                self._best = (finished, "", [])
+        return self._best[1:]
+
+
+def _in_time(trials: list[Trial]) -> list[Trial]:
+    return sorted(trials, key=lambda t: t.ended or t.started or 0.0)
+
+
+def _event(trial: Trial, unit: str) -> str:
+    """What happened to a trial last; nothing if it only waits."""
+    match trial.state:
+        case State.FINISHED:
+            price = "" if trial.cost is None else f" at {tables.cost(trial.cost, unit)}"
+            text = f"finished: {tables.number(trial.value)}{price}"
+        case State.FAILED:
+            why = answers.failures([trial])[0]["message"]
+            text = f"failed: {tables.shortened(why)}"
+        case State.ABANDONED:
+            text = f"was stopped: {tables.shortened(trial.error or '')}"
+        case State.RUNNING:
+            text = f"started: {tables.params_text(trial.params)}"
+        case _:
+            return ""
+    at = trial.ended or trial.started
+    clock = "" if at is None else time.strftime("%H:%M:%S ", time.localtime(at))
+    return f"{clock}trial {trial.number} {text}"
+
+
+# ---- piped ----
+
+
+def _print_events(watcher: Watcher, every: float, *, once: bool) -> None:
+    trouble = None
+    while True:
+        lines = watcher.look()
+        for line in lines:
+            say(line)
+        if lines or once:
+            say(watcher.counts())
+        if watcher.trouble not in (None, trouble):
+            say(f"the store is away: {watcher.trouble}")
+        trouble = watcher.trouble
+        if once:
+            return
+        time.sleep(every)
+
+
+# ---- live ----
+
+
+def _watch_live(watcher: Watcher, console: Console, every: float) -> None:
+    with _keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            watcher.look()
+            live.update(picture(watcher, console), refresh=True)
+            if pressed(every) in ("q", "Q", "\x1b", "\x04"):
+                return
+
+
+def picture(watcher: Watcher, console: Console) -> RenderableType:
+    """Everything that one look shows."""
+    study = watcher.study
+    sentence, efficient = watcher.best()
+    pause = watcher.follower.state.paused
+    parts: list[RenderableType] = [
+        tables.facts(
+            [
+                ("study", f"{one_line(study.name)}, {study.goal.describe()}"),
+                ("now", watcher.counts()),
+                ("paused", "" if pause is None else (pause.reason or "yes")),
+                ("store", "" if watcher.trouble is None else f"away: {watcher.trouble}"),
+                ("best", sentence),
+            ]
+        )
+    ]
+    running = [dict(vars(r)) for r in watcher.follower.running()]
+    if running:
+        parts += [Text(), tables.running_table(running)]
+    parts += _plot(watcher, console, efficient)
+    parts += [
+        Text(),
+        *(Text(clean(line), overflow="ellipsis", no_wrap=True) for line in watcher.events),
+    ]
+    parts.append(Text("q ends", style="dim"))
+    return Group(*parts)
+
+
+def _plot(watcher: Watcher, console: Console, efficient: list[Any]) -> list[RenderableType]:
+    by = watcher.study.goal.by
+    marks = "·●" if console.encoding.lower().startswith("utf") else ".o"
+    lines = text_plot(
+        _points(watcher._finished()[-_POINTS:], by),
+        _points(efficient, by),
+        maximize=watcher.study.direction == "maximize",
+        width=min(console.width, 80),
+        height=max(4, min(12, console.height - 24)),
+        marks=marks,
+    )
+    if not lines:
+        return []
+    title = f"value against cost, {marks[1]} efficient"
+    return [Text(), Text(title, style="bold"), *(Text(line, no_wrap=True) for line in lines)]
+
+
+def _points(trials: list[Any], by: str | None) -> list[tuple[float, float]]:
+    costs = [(t.cost if by is None else t.cost_of(by)) for t in trials]
+    return [(c, t.value) for c, t in zip(costs, trials, strict=True) if c is not None]
+
+
+@contextmanager
+def _keys() -> Iterator[Any]:
+    """A function that waits for a key and returns it; "" if none was pressed."""
+
+    def sleep(seconds: float) -> str:
+        time.sleep(seconds)
+        return ""
+
+    def read(seconds: float) -> str:
+        ready, _, _ = select.select([sys.stdin], [], [], seconds)
+        return sys.stdin.read(1) or "q" if ready else ""
+
+    try:
+        import termios
+        import tty
+
+        before = termios.tcgetattr(sys.stdin)
+    except Exception:  # no terminal, or not a POSIX one
+        yield sleep
+        return
+    try:
+        tty.setcbreak(sys.stdin)
+        yield read
+    finally:
+        with suppress(termios.error):
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
