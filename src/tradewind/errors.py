@@ -23,6 +23,16 @@
 
 Other wrong arguments raise `ValueError` (a wrong number, name or flag) or `TypeError` (an object
 of the wrong kind).
+
+>>> try:
+...     study.tell(99, 0.5, cost=1.0)
+... except tw.errors.TrialError as error:
+...     print(error)
+there is no trial 99 in this study
+>>> tw.Int(8, 1)
+Traceback (most recent call last):
+    ...
+tradewind.errors.SpaceError: Int: `low < high` must hold, but got low=8, high=1
 """
 
 from __future__ import annotations
@@ -35,7 +45,14 @@ from typing import NoReturn
 
 
 class TradewindError(Exception):
-    """Base class of all errors that Tradewind raises on purpose."""
+    """Base class of all errors that Tradewind raises on purpose.
+
+    >>> try:
+    ...     tw.load_study("missing.db", "reviews")
+    ... except tw.TradewindError as error:
+    ...     print(type(error).__name__)
+    NoSuchStudy
+    """
 
 
 class SpaceError(TradewindError, ValueError):

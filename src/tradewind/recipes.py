@@ -1,4 +1,7 @@
-"""Ready-made strategies: the published ones, and the one that did best in our benchmarks."""
+"""Ready-made strategies: the published ones, and the one that did best in our benchmarks.
+
+>>> study = tw.create_study(space, strategy=tw.recipes.random_search(), seed=0)
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ from tradewind.optimizer.surrogates.gp import GaussianProcess, cost_process
 def auto() -> Bayes:
     """The strategy that did best in our benchmarks (benchmarks/README.md), and the default.
 
-    It finds out by itself how noisy and how rough results are, and which parameters matter."""
+    It finds out by itself how noisy and how rough results are, and which parameters matter.
+
+    >>> study = tw.create_study(space, strategy=tw.recipes.auto(), seed=0)  # the default
+    """
     exact = GaussianProcess(matter=14)
     noisy = replace(exact, noise_mean=-6.0, noise_std=3.0)
     return Bayes(
@@ -36,7 +42,10 @@ def auto() -> Bayes:
 
 
 def random_search() -> RandomSearch:
-    """Uniform random search."""
+    """Uniform random search.
+
+    >>> study = tw.create_study(space, strategy=tw.recipes.random_search(), seed=0)
+    """
     return RandomSearch()
 
 
@@ -53,7 +62,11 @@ def wang2015(
     quality with expected improvement. The first stage begins with k Sobol points, every other stage
     with the k best configurations of the stage before it. The best result of all stages wins.
 
-    `published=False` uses `auto()` within the stages, and only the last stage may win."""
+    `published=False` uses `auto()` within the stages, and only the last stage may win.
+
+    >>> strategy = tw.recipes.wang2015(fractions=(0.3, 1.0), trials=10, k=3)
+    >>> study = tw.create_study(space, strategy=strategy, seed=0)
+    """
     inner = Bayes(design=Design(k, Sampling.SOBOL), output=Output.IDENTITY) if published else auto()
     return Staged(inner, fractions, trials, k, final="all" if published else "last")
 
@@ -62,7 +75,11 @@ def wang2020(*, k: int = 3, published: bool = True) -> Bayes:
     """Trade-off optimization as published (W20, algorithm 1): k Sobol points, one Gaussian
     process on raw quality and one on σ, and the acquisition a_T = a_L − α·a_σ (eq. 2–3).
 
-    `published=False` replaces a_T by the improvement of T and changes nothing else."""
+    `published=False` replaces a_T by the improvement of T and changes nothing else.
+
+    >>> strategy = tw.recipes.wang2020(k=3)
+    >>> study = tw.create_study(space, goal=tw.Tradeoff(alpha=0.3), strategy=strategy, seed=0)
+    """
     return Bayes(
         design=Design(k, Sampling.SOBOL),
         surrogate=GaussianProcess(size_power=None),
@@ -86,7 +103,11 @@ def mip_ego(
     `acquisition` is `EI()`, `PI()` or `MGFI(t)`, where t is a number or a schedule. The default is
     MGFI with t cooled exponentially from 2 to 0.1 over 1000 trials (H §6.2). `loss="log_error"`
     models log(1 − accuracy) (eq. 15), so values must be accuracies; `"identity"` models the value
-    as it is."""
+    as it is.
+
+    >>> strategy = tw.recipes.mip_ego(acquisition=tw.strategies.EI(), loss="identity")
+    >>> study = tw.create_study(space, strategy=strategy, seed=0)
+    """
     outputs = {"log_error": Output.LOG_ERROR, "identity": Output.IDENTITY}
     if loss not in outputs:
         raise ValueError(f"loss must be one of {sorted(outputs)}, but got {loss!r}")

@@ -1,4 +1,7 @@
-"""Strategies, which choose the trials of a study, and the parts they are made of."""
+"""Strategies, which choose the trials of a study, and the parts they are made of.
+
+>>> study = tw.create_study(space, strategy=tw.strategies.RandomSearch(), seed=0)
+"""
 
 from tradewind.optimizer.acquisition.ei import EI
 from tradewind.optimizer.acquisition.mgfi import MGFI

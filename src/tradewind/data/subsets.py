@@ -39,6 +39,10 @@ class Order:
 
     `place[i]` is the place of row i; the rows of a group share one. Places 0 to p have `ends[p]`
     rows together. The first `least` places are part of every subset.
+
+    >>> order = tw.subsets.nested_order(["a", "a", "b", "b"])
+    >>> len(order.first(0.5)), len(order.first(1.0))
+    (2, 4)
     """
 
     place: Indices
@@ -80,6 +84,10 @@ def subset(
     rows; a group counts for its most common class, so shares are approximate. With `time`, the
     latest m rows are taken, whatever their classes. `time` has one stamp for each row, or is True
     if the rows are in order of time.
+
+    >>> rows = tw.subsets.subset(["spam", "ham"] * 50, 0.2, seed=0)
+    >>> len(rows)
+    20
     """
     return nested_order(y, seed=seed, kind=kind, groups=groups, time=time).first(fraction)
 
@@ -87,7 +95,12 @@ def subset(
 def nested_order(
     y: Any, *, seed: int = 0, kind: str = "auto", groups: Any = None, time: Any = None
 ) -> Order:
-    """The order whose beginnings are the subsets. Use it to take several fractions of one set."""
+    """The order whose beginnings are the subsets. Use it to take several fractions of one set.
+
+    >>> order = tw.subsets.nested_order(["spam", "ham"] * 50, seed=0)
+    >>> set(order.first(0.2)) <= set(order.first(0.4))
+    True
+    """
     n = count_rows(y)
     rng = np.random.default_rng(checks.whole("seed", seed))
     checks.one_of("kind", kind, _KINDS)
@@ -114,7 +127,12 @@ def nested_order(
 
 def take(data: Any, rows: Any) -> Any:
     """These rows of an array, a tensor, a sparse matrix (returned as CSR), a pandas object (by
-    position), a Hugging Face dataset, a list or a tuple. None stays None."""
+    position), a Hugging Face dataset, a list or a tuple. None stays None.
+
+    >>> texts = ["a", "b", "c", "d"]
+    >>> tw.subsets.take(texts, [0, 2])
+    ['a', 'c']
+    """
     index = np.asarray(rows)
     if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
         raise TypeError(f"rows must be a one-dimensional list of row numbers, but got {rows!r}")

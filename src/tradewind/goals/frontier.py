@@ -44,7 +44,13 @@ class Frontier(_WholeFrontier):
       logarithm of cost. A range of cost is searched in the latter way, a range of alpha in the
       former.
 
-    The best trial under this goal is the knee of the frontier."""
+    The best trial under this goal is the knee of the frontier.
+
+    >>> print(tw.Frontier())
+    all efficient models
+    >>> study.best_for(tw.Frontier()).number
+    3
+    """
 
     cost: tuple[float, float] | None = field(default=None, kw_only=True)
     alpha: tuple[float, float] | None = field(default=None, kw_only=True)
@@ -103,7 +109,11 @@ class Knee(_WholeFrontier):
 
     It is the efficient model that lies furthest above the straight line from the cheapest to the
     most accurate one, between quality and the logarithm of cost, both scaled to [0, 1]. `by` names
-    the cost that counts, if trials report several."""
+    the cost that counts, if trials report several.
+
+    >>> study.best_for(tw.Knee()).cost
+    40.0
+    """
 
     by: str | None = field(default=None, kw_only=True)
 

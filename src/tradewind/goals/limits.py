@@ -16,7 +16,11 @@ from tradewind.types import Array, Mask
 @dataclass(frozen=True, repr=False)
 class BestUnder(Goal):
     """The best quality with a training cost of at most `cost`. `by` names the cost that counts, if
-    trials report several."""
+    trials report several.
+
+    >>> study.best_for(tw.BestUnder(cost=30.0)).cost
+    30.0
+    """
 
     cost: float
     by: str | None = field(default=None, kw_only=True)
@@ -59,7 +63,13 @@ class CheapestWithin(Goal):
 
     `tolerance` is an amount of quality (0.01), a share of the best quality ("1%"), or "1se", one
     standard error of the best trial, which must then have folds. `by` names the cost that counts,
-    if trials report several."""
+    if trials report several.
+
+    >>> study.best_for(tw.CheapestWithin("5%")).cost
+    40.0
+    >>> study.best_for(tw.CheapestWithin(0.2)).cost
+    20.0
+    """
 
     tolerance: float | str
     by: str | None = field(default=None, kw_only=True)

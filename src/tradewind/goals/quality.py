@@ -13,7 +13,13 @@ from tradewind.types import Array
 
 @dataclass(frozen=True, repr=False)
 class Quality(Goal):
-    """The best quality, whatever it costs."""
+    """The best quality, whatever it costs.
+
+    >>> print(tw.Quality())
+    the best quality, whatever it costs
+    >>> study.best_for(tw.Quality()).value
+    0.95
+    """
 
     needs_cost = False
 

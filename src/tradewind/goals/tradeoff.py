@@ -25,7 +25,15 @@ class Tradeoff(Goal):
     If `capped`, costs above the reference count like the reference, as in W20 §3.3 with the largest
     cost as the reference: T = quality − alpha·min(1, cost / reference).
 
-    `by` names the cost that counts, if trials report several."""
+    `by` names the cost that counts, if trials report several.
+
+    >>> print(tw.Tradeoff(alpha=0.1, reference=60.0))
+    quality against cost, where a cost of 60 is worth 0.1
+    >>> print(tw.Tradeoff.price(points=1, cost=60.0))
+    quality against cost, where a cost of 60 is worth 1
+    >>> study.best_for(tw.Tradeoff(alpha=0.5, reference=60.0)).cost
+    20.0
+    """
 
     alpha: float
     reference: float | None = None

@@ -4,6 +4,9 @@ A tracker never slows or ends a search: it works in a thread of its own, and if 
 reached, that is logged once. The study has all results, and `log(study)` sends them later.
 
 Every public name is loaded when it is first used.
+
+>>> tracker = tw.integrations.TensorBoard("runs")
+>>> study.optimize(objective, n_trials=2, callbacks=[tracker])
 """
 
 from importlib import import_module as _import_module

@@ -19,7 +19,12 @@ class MLflow(Tracker):
 
     `experiment` is the name of the experiment, by default that of the study. `tracking_uri` is the
     server or the store, by default the one that MLflow uses. `wait` is how many seconds the end of
-    a search waits for results that are still on their way."""
+    a search waits for results that are still on their way.
+
+    >>> tracker = tw.integrations.MLflow(tracking_uri="http://localhost:5000")
+    >>> study.optimize(objective, n_trials=2, callbacks=[tracker])  # doctest: +SKIP
+    >>> tracker.log(study)  # doctest: +SKIP
+    """
 
     def __init__(
         self,

@@ -30,7 +30,12 @@ class TensorBoard(Tracker):
 
     `folder` is what `tensorboard --logdir` reads. Nothing is written twice: not after a resume, and
     not with several drivers. `wait` is how many seconds the end of a search waits for what is not
-    written yet."""
+    written yet.
+
+    >>> tracker = tw.integrations.TensorBoard("runs")
+    >>> study.optimize(objective, n_trials=2, callbacks=[tracker])
+    >>> tracker.log(study)  # what was run before, too
+    """
 
     def __init__(self, folder: str | os.PathLike[str], *, wait: float = 10.0) -> None:
         super().__init__(name="TensorBoard", wait=wait)

@@ -23,7 +23,12 @@ _CAUTION = (
 @dataclass(frozen=True)
 class Repair:
     """What `repair` has done: what is kept and lost of each study, and where the damaged original
-    is. If nothing was damaged, `original` is None, and nothing was changed."""
+    is. If nothing was damaged, `original` is None, and nothing was changed.
+
+    >>> study.export("reviews.jsonl")
+    >>> tw.repair("reviews.jsonl").original is None  # nothing was damaged
+    True
+    """
 
     place: str
     original: str | None
@@ -47,7 +52,13 @@ def repair(storage: str | os.PathLike[str]) -> Repair:
 
     The damaged original is kept: a file as `name.damaged` beside the repaired one, a study in
     PostgreSQL under the name "study (damaged)". Stop all drivers first. One that still runs raises
-    `LogDiverged` if it knows more, and `study.restore()` records that again."""
+    `LogDiverged` if it knows more, and `study.restore()` records that again.
+
+    >>> study.export("reviews.jsonl")
+    >>> done = tw.repair("reviews.jsonl")
+    >>> len(done.studies)
+    1
+    """
     if os.fspath(storage).endswith(".jsonl"):
         return _repair_lines(os.path.realpath(storage))
     if re.match("postgres(ql)?:", os.fspath(storage)):

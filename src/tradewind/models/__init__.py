@@ -2,6 +2,9 @@
 
 Each name is loaded when it is first used, because the models need different packages: PyTorch and
 gensim come with `tradewind[text]`, LightGBM with `tradewind[trees]`.
+
+>>> tw.models.precision_at_1([[0.9, 0.1], [0.2, 0.3]], [[1, 0], [1, 0]])
+0.5
 """
 
 from __future__ import annotations

@@ -34,7 +34,15 @@ _SEARCH = LocalSearch(candidates=1000, rounds=1)
 class StoppingRule(Protocol):
     """A reason to end a search early. To write your own, define `reason`. A rule may also have
     `suits(goal)`, which is called before the search and raises ValueError if the rule cannot work
-    with the goal."""
+    with the goal.
+
+    >>> class Enough(tw.stopping.StoppingRule):
+    ...     def reason(self, space, goal, history):
+    ...         return "ten trials are enough" if len(history.X) >= 10 else None
+    >>> study.optimize(objective, n_trials=50, stop=Enough())
+    >>> study.stopped
+    'ten trials are enough'
+    """
 
     def reason(self, space: Space, goal: Goal, history: History) -> str | None:
         """Why the search should stop, in plain words; None if it should go on. The goal has its
@@ -49,7 +57,11 @@ class NotWorthIt:
 
     A trial is worth the gain of T = quality − alpha·cost / reference that is to be expected of it,
     once for each of `uses`: how many trainings will profit from what the search finds. A model that
-    is trained every night for three months is used 100 times. `min_trials` must have finished."""
+    is trained every night for three months is used 100 times. `min_trials` must have finished.
+
+    >>> rule = tw.stopping.NotWorthIt(uses=100, min_trials=5)
+    >>> study.optimize(objective, n_trials=3, stop=rule)
+    """
 
     uses: float = 100.0
     min_trials: int = 20
@@ -96,7 +108,12 @@ class NotWorthIt:
 class NoImprovement:
     """Stop when the last `trials` finished trials have not improved the best one by more than `by`.
     `by` is in units of the value, or of T for a `Tradeoff`. For a goal that wants the whole
-    frontier, stop when none of these trials is efficient."""
+    frontier, stop when none of these trials is efficient.
+
+    >>> study.optimize(objective, 50, stop=tw.stopping.NoImprovement(trials=3, min_trials=5))
+    >>> print(study.stopped)
+    the last 3 trials have not improved the best one
+    """
 
     trials: int = 20
     by: float = 0.0
@@ -131,7 +148,11 @@ class ErrorBelow:
 
     `bound` is in units of the value, or of T for a `Tradeoff`. For goals that want several models
     or a cheap one (`Frontier`, `Knee`, `CheapestWithin`), it is a gain of quality at the same cost,
-    whatever that cost is. `min_trials` must have finished."""
+    whatever that cost is. `min_trials` must have finished.
+
+    >>> rule = tw.stopping.ErrorBelow(0.01)
+    >>> study.optimize(objective, n_trials=3, stop=rule)
+    """
 
     bound: float
     level: float = 0.9

@@ -1,6 +1,8 @@
 """Where trials run: in this process, in worker processes, on clusters, or on a virtual clock.
 
 Every public name is loaded when it is first used, so a worker process loads only what it needs.
+
+>>> study.optimize(objective, n_trials=8, runner=tw.runners.SimulatedRunner(4))
 """
 
 from importlib import import_module as _import_module

@@ -37,6 +37,9 @@ class DaskRunner:
     "gpu" and the worker sets CUDA_VISIBLE_DEVICES, trials have the device "cuda:0".
 
     A trial whose worker dies comes back as `Lost`, even if Dask restarts it elsewhere.
+
+    >>> runner = tw.runners.DaskRunner("tcp://scheduler:8786", n_workers=8)
+    >>> study.optimize(objective, n_trials=100, runner=runner)  # doctest: +SKIP
     """
 
     def __init__(

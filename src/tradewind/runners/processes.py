@@ -48,6 +48,10 @@ class ProcessRunner:
 
     The objective is sent by value (cloudpickle), so it may be a lambda, a closure or a function of
     a notebook, and it can import modules that are beside the script. A worker loads it once.
+
+    >>> study.optimize(objective, n_trials=2, runner=tw.runners.ProcessRunner(2))
+    >>> study.trials[-1].state
+    <State.FINISHED: 'finished'>
     """
 
     n_workers: int | None = None

@@ -53,7 +53,16 @@ class Program:
     objective may return: `0.91`, or `{"value": 0.91, "cost": 12.5, "f1": 0.88}`.
 
     `cwd` is the folder to run in, and `env` holds further variables. The trial fails if the program
-    ends with another exit code than 0, is killed by a signal, or gives no result."""
+    ends with another exit code than 0, is killed by a signal, or gives no result.
+
+    >>> import sys
+    >>> program = tw.Program([sys.executable, "-c", "print({depth} / 10)"])
+    >>> study = tw.create_study({"depth": (1, 8)}, seed=0)
+    >>> study.enqueue({"depth": 5})
+    >>> study.optimize(program, n_trials=1)
+    >>> study.best_value
+    0.5
+    """
 
     command: str | Sequence[str]
     params: Literal["arguments", "environment", "file"] = field(default="arguments", kw_only=True)

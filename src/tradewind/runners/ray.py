@@ -41,6 +41,9 @@ class RayRunner:
 
     A trial whose node or Ray worker dies comes back as `Lost`. A trial whose own process crashes
     has failed, and so has a trial that Ray kills because its node is short of memory.
+
+    >>> runner = tw.runners.RayRunner(n_workers=8, resources={"gpu": 0.5, "cpu": 2})
+    >>> study.optimize(objective, n_trials=100, runner=runner)  # doctest: +SKIP
     """
 
     def __init__(

@@ -32,7 +32,17 @@ class Run:
 
     `settings` are the parameters without the training size. `timed` is the number of seconds spent
     inside `timer`, on its `clock`; both are None if it was not used. `reported` are the folds, None
-    if there are none."""
+    if there are none.
+
+    >>> def objective(trial: tw.Run) -> float:
+    ...     with trial.timer():  # only this is the cost
+    ...         x = trial.params["x"] ** 2
+    ...     return 1.0 - x
+    >>> study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
+    >>> study.optimize(objective, n_trials=3)
+    >>> len(study.frontier()) > 0
+    True
+    """
 
     trial: Trial = field(repr=False)
     device: str = field(default="cpu", repr=False)

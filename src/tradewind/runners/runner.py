@@ -17,7 +17,11 @@ from tradewind.types import Outcome, Trial, Usage
 @dataclass(frozen=True)
 class Failure:
     """An evaluation without an outcome. `seconds` is all the time it took, inside a timer or not.
-    `raised` is the exception, if there was one."""
+    `raised` is the exception, if there was one.
+
+    >>> tw.runners.Failure("out of memory", seconds=12.5)
+    Failure(error='out of memory', seconds=12.5)
+    """
 
     error: str
     seconds: float | None = None
@@ -26,14 +30,22 @@ class Failure:
 
 @dataclass(frozen=True)
 class Lost:
-    """An evaluation whose worker died, through no fault of the trial."""
+    """An evaluation whose worker died, through no fault of the trial.
+
+    >>> tw.runners.Lost("the node was shut down")
+    Lost(reason='the node was shut down')
+    """
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """An evaluation that was stopped on request, or because its time was up."""
+    """An evaluation that was stopped on request, or because its time was up.
+
+    >>> tw.runners.Stopped("its time was up")
+    Stopped(reason='its time was up')
+    """
 
     reason: str
 
@@ -66,7 +78,12 @@ def cause(error: str) -> str:
 
 @dataclass(frozen=True)
 class Done:
-    """A submitted trial, its result, and what the evaluation took."""
+    """A submitted trial, its result, and what the evaluation took.
+
+    >>> done = tw.runners.Done(study.trials[0], tw.runners.Lost("the node was shut down"))
+    >>> done.result
+    Lost(reason='the node was shut down')
+    """
 
     trial: Trial
     result: Result
@@ -76,14 +93,24 @@ class Done:
 @dataclass(frozen=True)
 class TrialLimits:
     """The most that one evaluation may take: seconds, and bytes of memory with all its children. A
-    trial that takes more is killed and counts as failed."""
+    trial that takes more is killed and counts as failed.
+
+    >>> tw.runners.TrialLimits(timeout=60.0, memory=2 * 10**9)
+    TrialLimits(timeout=60.0, memory=2000000000)
+    """
 
     timeout: float | None = None
     memory: int | None = None
 
 
 class Workers(Protocol):
-    """The workers of a runner. A submitted trial comes back from `wait` exactly once."""
+    """The workers of a runner. A submitted trial comes back from `wait` exactly once.
+
+    >>> workers = tw.runners.SerialRunner().open(objective, tw.runners.TrialLimits())
+    >>> workers.slots, workers.free
+    (1, 1)
+    >>> workers.close()
+    """
 
     @property
     def slots(self) -> int:
@@ -139,7 +166,11 @@ class InProcess(Protocol):
 
 
 class Runner(Protocol):
-    """Where and how trials run."""
+    """Where and how trials run.
+
+    >>> runner: tw.runners.Runner = tw.runners.ProcessRunner(4)
+    >>> study.optimize(objective, n_trials=4, runner=runner)  # doctest: +SKIP
+    """
 
     def open(self, objective: Objective, limits: TrialLimits) -> Workers:
         """Start the workers for one objective."""

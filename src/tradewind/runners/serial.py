@@ -24,7 +24,10 @@ from tradewind.types import Trial
 
 @dataclass(frozen=True)
 class SerialRunner:
-    """Trials in this process, one at a time."""
+    """Trials in this process, one at a time.
+
+    >>> study.optimize(objective, n_trials=2, runner=tw.runners.SerialRunner())
+    """
 
     def open(self, objective: Objective, limits: TrialLimits) -> SerialWorkers:
         if limits.memory is not None:

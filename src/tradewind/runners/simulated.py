@@ -44,6 +44,11 @@ class SimulatedRunner:
     `failure(trial)` returns None, or the result that replaces the outcome: a `Failure` or its text,
     `Lost` or `Stopped`. With a pair `(seconds, result)`, this happens after that many seconds if
     the trial is still running. `workers` are those of the last `open`.
+
+    >>> runner = tw.runners.SimulatedRunner(4)  # a trial takes as many seconds as it costs
+    >>> study.optimize(objective, n_trials=8, runner=runner)
+    >>> runner.workers.now() > 0.0
+    True
     """
 
     def __init__(

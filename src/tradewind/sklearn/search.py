@@ -119,6 +119,14 @@ class TradeoffSearchCV(
         candidate that is best under the goal.
     refit_time_, n_splits_, scorer_, multimetric_, classes_, n_features_in_, feature_names_in_ : as
         in `RandomizedSearchCV`.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree, space = DecisionTreeClassifier(random_state=0), {"max_depth": tw.Int(1, 4)}
+    >>> search = tw.TradeoffSearchCV(tree, space, n_iter=4, cv=3, random_state=0).fit(X, y)
+    >>> print(search.best_score_ > 0.9)
+    True
     """
 
     def __init__(

@@ -102,7 +102,13 @@ Condition: TypeAlias = OneOf | AtLeast
 
 
 def at_least(low: float) -> AtLeast:
-    """The condition that a number is `low` or more: `Int(1, 9, when={"layers": at_least(2)})`."""
+    """The condition that a number is `low` or more: `Int(1, 9, when={"layers": at_least(2)})`.
+
+    >>> space = tw.Space({
+    ...     "layers": tw.Int(1, 4),
+    ...     "dropout": tw.Float(0.0, 0.5, when={"layers": tw.at_least(2)}),
+    ... })
+    """
     return AtLeast(low)
 
 

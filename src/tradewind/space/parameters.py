@@ -54,7 +54,10 @@ class Float(FloatScale):
     """A real number from `low` to `high`, on a log scale if `log` is True.
 
     With a `step`, only `low`, `low + step`, … and `high` are possible. `drives_cost` says that the
-    cost is expected to grow in proportion to the value."""
+    cost is expected to grow in proportion to the value.
+
+    >>> space = tw.Space({"C": tw.Float(1e-4, 1e3, log=True), "dropout": tw.Float(0.0, 0.5, step=0.1)})
+    """
 
     when: Mapping[str, Condition] = field(hash=False)
     drives_cost: bool
@@ -112,7 +115,10 @@ class Int(IntScale):
     """A whole number from `low` to `high`, both included, on a log scale if `log` is True.
 
     With a `step`, only `low`, `low + step`, … and `high` are possible. `drives_cost` says that the
-    cost is expected to grow in proportion to the value: `epochs=Int(1, 30, drives_cost=True)`."""
+    cost is expected to grow in proportion to the value: `epochs=Int(1, 30, drives_cost=True)`.
+
+    >>> space = tw.Space({"layers": tw.Int(1, 4), "units": tw.Int(16, 512, log=True, drives_cost=True)})
+    """
 
     when: Mapping[str, Condition] = field(hash=False)
     drives_cost: bool
@@ -213,13 +219,22 @@ class _Choices(ChoiceScale):
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Categorical(_Choices):
-    """One of a list of values whose order means nothing."""
+    """One of a list of values whose order means nothing.
+
+    >>> space = tw.Space({
+    ...     "kernel": tw.Categorical(["linear", "poly"]),
+    ...     "degree": tw.Int(2, 5, when={"kernel": "poly"}),  # only then
+    ... })
+    """
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Ordinal(_Choices):
     """One of a list of values in a meaningful order: `Ordinal([32, 64, 128])`. `drives_cost` says
-    that the values are numbers and that the cost is expected to grow in proportion to them."""
+    that the values are numbers and that the cost is expected to grow in proportion to them.
+
+    >>> space = tw.Space({"width": tw.Ordinal([32, 64, 128])})
+    """
 
     def __init__(
         self,
@@ -234,7 +249,10 @@ class Ordinal(_Choices):
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Bool(_Choices):
-    """True or False."""
+    """True or False.
+
+    >>> space = tw.Space({"shuffle": tw.Bool()})
+    """
 
     choices: tuple[Value, ...] = field(init=False)
 
@@ -247,7 +265,10 @@ class Bool(_Choices):
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class TrainSize(_Choices):
-    """The fraction of the training set to train with, as one more hyper-parameter (W20 §3.4.1)."""
+    """The fraction of the training set to train with, as one more hyper-parameter (W20 §3.4.1).
+
+    >>> space = tw.Space({"train_size": tw.TrainSize([0.2, 0.4, 1.0])})
+    """
 
     def __init__(
         self,

@@ -42,7 +42,12 @@ class Comparison:
     - `difference`: the estimated gain in the user's own units, and its standard error.
     - `known_from`: whether that error is known from "folds" or from "repeats"; None if nothing is
       known about the noise.
-    - `costs`: of one training of `a` and of `b`; None where unknown."""
+    - `costs`: of one training of `a` and of `b`; None where unknown.
+
+    >>> comparison = study.compare(4, 5)
+    >>> round(comparison.gain, 2), round(comparison.cost_ratio, 2), comparison.is_real
+    (0.01, 1.2, None)
+    """
 
     a: FinishedTrial
     b: FinishedTrial

@@ -61,7 +61,12 @@ class Finalist:
 
 @dataclass(frozen=True, repr=False)
 class Confirmation:
-    """The finalists under a goal, best first. `missing` repeats have not been run yet."""
+    """The finalists under a goal, best first. `missing` repeats have not been run yet.
+
+    >>> confirmation = study.confirm(objective, top=2, repeats=2)
+    >>> confirmation.winner.number, len(confirmation)
+    (4, 2)
+    """
 
     finalists: tuple[Finalist, ...]
     goal: Goal

@@ -16,7 +16,12 @@ class Explanation:
 
     - `choice`: the best trial under a goal; `most_accurate`: the one with the best quality.
     - `comparison`: `choice` against `most_accurate`; its `gain` is usually negative.
-    - `n_configurations`: how many configurations were finished."""
+    - `n_configurations`: how many configurations were finished.
+
+    >>> explanation = study.explain()
+    >>> explanation.choice.number, explanation.most_accurate.number
+    (4, 5)
+    """
 
     choice: FinishedTrial
     most_accurate: FinishedTrial

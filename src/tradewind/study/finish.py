@@ -32,7 +32,12 @@ class Final:
     - `cost`: the seconds that training took, all of them or those inside `run.timer()`.
     - `attributes`: whatever else the test returned.
     - `looks`: how often the test set has been looked at, this time included.
-    - `model`: what `train` returned; None in a study that was loaded."""
+    - `model`: what `train` returned; None in a study that was loaded.
+
+    >>> final = study.finish(lambda trial: "a model", lambda model: 0.93)
+    >>> final.trial.number, final.value, final.looks
+    (4, 0.93, 1)
+    """
 
     trial: FinishedTrial
     value: float | None

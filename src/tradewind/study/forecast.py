@@ -36,7 +36,12 @@ class Forecast:
     finished, and the next trial before a few have. `trials` is None if no number was given; then
     there is nothing to say about the rest. `unit` is that of the costs: "s", "bytes", the name of a
     cost, or nothing. Peak memory cannot be added up, so its total is None. Printed, a forecast is a
-    sentence or two."""
+    sentence or two.
+
+    >>> forecast = study.forecast(20, n_workers=4)
+    >>> forecast.trials, forecast.finished
+    (20, 8)
+    """
 
     trials: int | None
     workers: int

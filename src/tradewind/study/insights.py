@@ -38,7 +38,12 @@ class Share:
 @dataclass(frozen=True)
 class Importance:
     """How much a parameter moves quality and the logarithm of cost over the whole space. `cost` is
-    None if no trial has a cost."""
+    None if no trial has a cost.
+
+    >>> first = study.importance()[0]
+    >>> first.name, first.quality.total.value > 0.5
+    ('depth', True)
+    """
 
     name: str
     quality: Share
@@ -52,7 +57,12 @@ class Importance:
 @dataclass(frozen=True)
 class PartialDependence:
     """The mean value, and the geometric mean of the cost, of random configurations in which the
-    parameter `name` is active and has each of `values` in turn."""
+    parameter `name` is active and has each of `values` in turn.
+
+    >>> effect = study.partial_dependence("depth")
+    >>> effect.values[5], round(effect.value[5].value, 1)
+    (6, 0.9)
+    """
 
     name: str
     values: list[Value]

@@ -38,7 +38,12 @@ class Entry:
 
 @dataclass(frozen=True, repr=False)
 class Leaderboard:
-    """The best configurations under a goal, best first. Printed, it is a table."""
+    """The best configurations under a goal, best first. Printed, it is a table.
+
+    >>> board = study.leaderboard(3)
+    >>> [entry.trial.number for entry in board]
+    [4, 5, 3]
+    """
 
     entries: tuple[Entry, ...]
     level: float

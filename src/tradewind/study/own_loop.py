@@ -33,7 +33,13 @@ class OwnLoop(StudyResults):
 
         With `max_cost`, the strategy proposes a trial that it expects to cost at most that much
         (see `trial.expected_cost`). With a `lease`, a trial that is not reported within that many
-        seconds goes back to the queue, unless `beat` renews the lease."""
+        seconds goes back to the queue, unless `beat` renews the lease.
+
+        >>> trial = study.ask()
+        >>> trial.state
+        <State.RUNNING: 'running'>
+        >>> cheap = study.ask(max_cost=20.0, lease=600.0)
+        """
         trial = self._session.ask(
             max_cost=checks.limit("max_cost", max_cost), lease=or_none(positive, "lease", lease)
         )
@@ -43,7 +49,11 @@ class OwnLoop(StudyResults):
 
     def beat(self, trial: Trial | int, lease: float) -> None:
         """Keep an asked trial for `lease` seconds from now. Raises `TrialError` if it has ended, or
-        if another driver holds it now."""
+        if another driver holds it now.
+
+        >>> trial = study.ask(lease=60.0)
+        >>> study.beat(trial, lease=60.0)  # call it again and again, while the trial runs
+        """
         number, params = _identify(trial)
         driver = trial.driver if isinstance(trial, Trial) else None
         renew_lease(self._session, number, positive("lease", lease), driver=driver, params=params)
@@ -63,7 +73,13 @@ class OwnLoop(StudyResults):
         want to keep, as JSON values.
 
         Telling the same result twice records it once. So if the store cannot be reached, you may
-        tell it again. If you do not, it waits in a file, and is recorded when the store is back."""
+        tell it again. If you do not, it waits in a file, and is recorded when the store is back.
+
+        >>> trial = study.ask()
+        >>> told = study.tell(trial, value=0.91, cost=12.5, attributes={"f1": 0.88})
+        >>> told.value, told.attributes["f1"]
+        (0.91, 0.88)
+        """
         outcome = self._outcome(value, cost, folds, costs, attributes)
         number, params = _identify(trial)
         with self._kept(Finished(number, outcome, at=self._session.clock()), params):
@@ -71,7 +87,12 @@ class OwnLoop(StudyResults):
 
     def fail(self, trial: Trial | int, reason: str = "failed") -> Trial:
         """Report that an asked trial gave no result. It counts as a bad result. As with `tell`, the
-        same report may be made again."""
+        same report may be made again.
+
+        >>> trial = study.ask()
+        >>> study.fail(trial, "out of memory").error
+        'out of memory'
+        """
         number, params = _identify(trial)
         error = shorten(str(reason))
         with self._kept(Failed(number, error, at=self._session.clock()), params):
@@ -93,12 +114,24 @@ class OwnLoop(StudyResults):
             catch_up(self._session)
 
     def abandon(self, trial: Trial | int, reason: str = "abandoned") -> Trial:
-        """Give up an asked trial. Nothing is learned from it."""
+        """Give up an asked trial. Nothing is learned from it.
+
+        >>> trial = study.ask()
+        >>> study.abandon(trial, "the machine is needed").state
+        <State.ABANDONED: 'abandoned'>
+        """
         number, params = _identify(trial)
         return self._session.abandon(number, str(reason), params=params)
 
     def requeue(self, trial: Trial | int, reason: str = "requeued") -> Trial:
-        """Put an asked trial back into the queue, for whoever asks next."""
+        """Put an asked trial back into the queue, for whoever asks next.
+
+        >>> trial = study.ask()
+        >>> study.requeue(trial).state
+        <State.WAITING: 'waiting'>
+        >>> study.ask().number == trial.number
+        True
+        """
         number, params = _identify(trial)
         return self._session.requeue(number, str(reason), params=params)
 
@@ -121,7 +154,11 @@ class OwnLoop(StudyResults):
         `train_size` is the fraction of the training set it was trained with, 1 by default; if the
         space has a `TrainSize`, give it in `params`. For a result that was `raced` (stopped after
         some of its folds), `value` is the estimate of the mean over all folds, and `share` is the
-        part of the folds that `cost` covers."""
+        part of the folds that `cost` covers.
+
+        >>> study.add({"depth": 7, "rate": 0.5}, 0.94, cost=70.0)
+        Trial(8, finished, {'depth': 7, 'rate': 0.5}, train_size=1, value=0.94, cost=70.0)
+        """
         outcome = replace(
             self._outcome(value, cost, folds, costs, attributes),
             raced=checks.flag("raced", raced),
@@ -132,7 +169,13 @@ class OwnLoop(StudyResults):
     def add_trials(self, trials: Iterable[Trial]) -> list[Trial]:
         """Copy the finished and failed trials of another study, such as `other.trials`, with their
         costs, folds and usage. Trials in any other state are left out. If one of the trials does
-        not fit this study, none is copied."""
+        not fit this study, none is copied.
+
+        >>> other = tw.create_study(space, seed=1)
+        >>> copies = other.add_trials(study.trials)
+        >>> len(copies)
+        8
+        """
         if isinstance(trials, (Trial, StudyResults)) or not isinstance(trials, Iterable):
             raise TypeError(f"trials must be a list such as other.trials, but got {trials!r}")
         ended = [(trial, self._result_of(trial)) for trial in trials]
@@ -151,7 +194,11 @@ class OwnLoop(StudyResults):
         process knows and the store lacks are recorded again. Returns the trials they belong to.
 
         A result whose number was given to another configuration meanwhile gets a new number.
-        Results that wait in a file because the store could not be reached are recorded, too."""
+        Results that wait in a file because the store could not be reached are recorded, too.
+
+        >>> study.restore()  # nothing was lost
+        []
+        """
         changed = [*restore(self._session), *record_spooled(self._session)]
         return [self._session.trial(number) for number in changed]
 
@@ -171,7 +218,12 @@ class OwnLoop(StudyResults):
 
     def enqueue(self, params: Mapping[str, Any], *, train_size: float | None = None) -> None:
         """Put this configuration into the queue, by default for the whole training set (see `add`).
-        Parameters that you leave out are drawn at random."""
+        Parameters that you leave out are drawn at random.
+
+        >>> study.enqueue({"depth": 3})  # the rate is drawn at random
+        >>> study.ask().params["depth"]
+        3
+        """
         self._session.enqueue(params, self._train_size(train_size))
 
     def _train_size(self, given: float | None) -> float | None:

@@ -66,7 +66,12 @@ _ADVICE = {  # what to write instead of these attributes, which other tools have
 class Recommendation:
     """What to train: the parameters, the fraction of the data, and the value and cost to expect.
 
-    `trial` is the trial with exactly this configuration, or None if it was never run."""
+    `trial` is the trial with exactly this configuration, or None if it was never run.
+
+    >>> recommended = study.recommend()
+    >>> recommended.params["depth"], recommended.cost, recommended.trial.number
+    (5, 50.0, 4)
+    """
 
     params: Mapping[str, Value]
     train_size: float
@@ -95,7 +100,11 @@ class StudyResults:
 
     @property
     def strategy(self) -> Strategy:
-        """The strategy that chooses the trials."""
+        """The strategy that chooses the trials.
+
+        >>> type(study.strategy).__name__
+        'Bayes'
+        """
         return self._session.plan.strategy
 
     def __repr__(self) -> str:
@@ -112,39 +121,71 @@ class StudyResults:
     @property
     def goal(self) -> Goal:
         """The goal. If the trials decide its reference cost, it is shown as soon as it is known,
-        and marked as provisional while it may still change."""
+        and marked as provisional while it may still change.
+
+        >>> print(study.goal)
+        quality against cost, where a cost of 60 is worth 0.1
+        """
         goal = self._session.plan.goal
         return self._settle(goal, self._session.history(by=goal.by))
 
     @property
     def trials(self) -> Trials[Trial]:
-        """All trials by number, in any state."""
+        """All trials by number, in any state.
+
+        >>> len(study.trials)
+        8
+        >>> study.trials[2]
+        Trial(2, finished, {'depth': 3, 'rate': 0.1}, train_size=1, value=0.86, cost=30.0)
+        """
         return Trials(self._session.trials())
 
     @property
     def best(self) -> FinishedTrial:
-        """The best finished trial under the study's goal."""
+        """The best finished trial under the study's goal.
+
+        >>> study.best.number, study.best.value, study.best.cost
+        (4, 0.94, 50.0)
+        """
         return self.best_for(self._session.plan.goal)
 
     @property
     def best_params(self) -> Mapping[str, Any]:
-        """The parameters of `best`."""
+        """The parameters of `best`.
+
+        >>> study.best_params
+        {'depth': 5, 'rate': 0.1}
+        """
         return self.best.params
 
     @property
     def best_value(self) -> float:
-        """The value of `best`."""
+        """The value of `best`.
+
+        >>> study.best_value
+        0.94
+        """
         return self.best.value
 
     def best_for(self, goal: Goal) -> FinishedTrial:
         """The best finished trial under any goal.
 
         If results are known to be noisy, from folds or from repeats, trials are ranked by what a
-        model believes of them: the best of many noisy results is the luckiest one."""
+        model believes of them: the best of many noisy results is the luckiest one.
+
+        >>> study.best_for(tw.Quality()).params["depth"]
+        6
+        >>> study.best_for(tw.BestUnder(cost=30.0)).params["depth"]
+        3
+        """
         return self._choose(checks.goal(goal))
 
     def best_result_for(self, goal: Goal) -> FinishedTrial:
-        """The trial with the best result under any goal, however lucky it was."""
+        """The trial with the best result under any goal, however lucky it was.
+
+        >>> study.best_result_for(tw.Quality()).value
+        0.95
+        """
         trials, history, goal = self._known_for(goal)
         return trials[winner(history, history, goal, self.strategy)]
 
@@ -154,7 +195,14 @@ class StudyResults:
         """The `top` configurations under a goal, by default that of the study, best first.
 
         Repeats of a configuration count as one, with the interval that holds its true value with
-        probability `level`. The order is that of `best_for`."""
+        probability `level`. The order is that of `best_for`.
+
+        >>> print(study.leaderboard(3))
+        trial  runs  value  believed  cost  parameters
+            4     1   0.94      0.94    50  depth=5, rate=0.1
+            5     1   0.95      0.95    60  depth=6, rate=0.1
+            3     1   0.91      0.91    40  depth=4, rate=0.1
+        """
         top, level = checks.whole("top", top, 1), checks.probability("level", level)
         trials, history, goal = self._known_for(goal)
         known = self._as_believed(history)
@@ -173,7 +221,14 @@ class StudyResults:
 
     def explain(self, goal: Goal | None = None) -> Explanation:
         """One sentence on what the best trial under a goal, by default that of the study, costs and
-        gains against the most accurate one."""
+        gains against the most accurate one.
+
+        >>> print(study.explain())
+        Trial 4 scores 1 point lower than the most accurate model, trial 5; it costs 1.2 times less.
+        >>> print(study.explain(tw.CheapestWithin("5%")))
+        Trial 3 scores 4 points lower than the most accurate model, trial 5; it costs 1.5 times
+        less.
+        """
         known = self._known(goal)
         return known.explain(known.choice)
 
@@ -181,7 +236,12 @@ class StudyResults:
         """Whether trial `b` is truly better than trial `a`. Both are trials or their numbers.
 
         The interval holds the true difference with probability `level`. It comes from the folds
-        that both have, or from repeats of their configurations."""
+        that both have, or from repeats of their configurations.
+
+        >>> print(study.compare(4, 5))
+        trial 5 scores 1 point higher than trial 4: nothing is known about the noise, so this may be
+        luck; it costs 1.2 times more
+        """
         level = checks.probability("level", level)
         trials, history = self._finished()
         first, second, scale = find(trials, a), find(trials, b), self._scale(trials)
@@ -190,7 +250,11 @@ class StudyResults:
     @property
     def final(self) -> Final | None:
         """The final model that `finish` trained and tested last, without the model itself; None if
-        there is none."""
+        there is none.
+
+        >>> study.final is None  # until study.finish(train, test)
+        True
+        """
         return recorded(self._session.read_state())
 
     def frontier(
@@ -210,7 +274,13 @@ class StudyResults:
         With a `tolerance`, a trial is left out if it is better than a cheaper one by no more than
         that, or cheaper than a better one by no more than the clock can tell. It is an amount of
         quality (0.01), a share of the best ("1%"), or "1se", the standard error of each trial. `by`
-        names the cost that counts, by default that of the goal."""
+        names the cost that counts, by default that of the goal.
+
+        >>> [(trial.cost, round(trial.value, 2)) for trial in study.frontier()]
+        [(10.0, 0.7), (20.0, 0.79), (30.0, 0.86), (40.0, 0.91), (50.0, 0.94), (60.0, 0.95)]
+        >>> len(study.frontier(tolerance=0.05))
+        4
+        """
         by = self._session.plan.goal.by if by is None else checks.cost_name("by", by)
         trials, history = self._finished(by)
         if by is not None:
@@ -238,7 +308,11 @@ class StudyResults:
 
     def recommend(self) -> Recommendation:
         """What to train, as the strategy sees it, and the value and cost to expect. This may differ
-        from `best`: a strategy may recommend a training size that was never run."""
+        from `best`: a strategy may recommend a training size that was never run.
+
+        >>> study.recommend().params["depth"]
+        5
+        """
         goal = self._session.plan.goal
         trials, history = self._finished(goal.by)
         _check_costs(goal, history)
@@ -257,7 +331,12 @@ class StudyResults:
 
         A run lies in an interval with probability `level`. `train_size` replaces the training size
         of all configurations; a size that is missing is the largest. If no parameter says the size,
-        the trials of just this size are learned from, by default those of the largest."""
+        the trials of just this size are learned from, by default those of the largest.
+
+        >>> [predicted] = study.predict({"depth": 6, "rate": 0.2})
+        >>> round(predicted.value, 1), round(predicted.cost)
+        (0.9, 59)
+        """
         level = checks.probability("level", level)
         size = or_none(checks.fraction, "train_size", train_size)
         _, history, goal = self._known_for(goal)
@@ -267,7 +346,12 @@ class StudyResults:
         self, n_trials: int | None = None, *, n_workers: int = 1, level: float = LEVEL
     ) -> Forecast:
         """How long the next trial will take and what it will cost, and the same for `n_trials` more
-        trials on `n_workers` workers. What is not known yet is None. Print it for a sentence."""
+        trials on `n_workers` workers. What is not known yet is None. Print it for a sentence.
+
+        >>> forecast = study.forecast(20, n_workers=4)
+        >>> round(forecast.cost.value, -3)
+        1000.0
+        """
         goal = self._session.plan.goal
         trials, history = self._session.snapshot(by=goal.by)
         return forecast(
@@ -283,7 +367,11 @@ class StudyResults:
 
     def importance(self, *, by: str | None = None, level: float = LEVEL) -> list[Importance]:
         """How much each parameter moves quality and cost over the whole space, as shares of their
-        variance, the most important for quality first. `by` names another cost."""
+        variance, the most important for quality first. `by` names another cost.
+
+        >>> [it.name for it in study.importance()]
+        ['depth', 'rate']
+        """
         level = checks.probability("level", level)
         _, history = self._finished(or_none(checks.cost_name, "by", by))
         return importance(self.space, history, level=level)
@@ -292,30 +380,52 @@ class StudyResults:
         self, name: str, *, points: int = 20, by: str | None = None, level: float = LEVEL
     ) -> PartialDependence:
         """The mean value and cost at each value of a parameter, or at `points` of them, over random
-        configurations in which it is active. `by` names another cost."""
+        configurations in which it is active. `by` names another cost.
+
+        >>> effect = study.partial_dependence("depth")
+        >>> effect.values
+        [1, 2, 3, 4, 5, 6, 7, 8]
+        """
         level = checks.probability("level", level)
         _, history = self._finished(or_none(checks.cost_name, "by", by))
         return partial_dependence(self.space, history, name, points=points, level=level)
 
     def to_frame(self) -> pd.DataFrame:
-        """All trials as a pandas data frame, one row each. `score` is what the goal maximizes."""
+        """All trials as a pandas data frame, one row each. `score` is what the goal maximizes.
+
+        >>> study.to_frame()[["number", "value", "cost"]].head(2)
+           number  value  cost
+        0       0   0.70  10.0
+        1       1   0.79  20.0
+        """
         return data_frame(self._table())
 
     def export(self, path: str | PathLike[str]) -> None:
         """Write the study to a file: `.jsonl` holds everything, for `import_study`; `.csv` is a
-        table of the trials."""
+        table of the trials.
+
+        >>> study.export("reviews.jsonl")  # everything
+        >>> study.export("reviews.csv")  # a table of the trials
+        """
         write_study(path, self._session.log, self._table)
 
     @property
     def plot(self) -> Plot:
-        """The figures of this study: `study.plot.frontier()`, `study.plot.progress()`, …"""
+        """The figures of this study: `study.plot.frontier()`, `study.plot.progress()`, …
+
+        >>> figure = study.plot.frontier()
+        >>> figure.save("frontier.json")
+        """
         from tradewind.study.plot import Plot
 
         return Plot(self)
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write everything there is to see about the study as one HTML file, which needs no
-        network: `study.report("report.html")`."""
+        network: `study.report("report.html")`.
+
+        >>> study.report("report.html")
+        """
         from tradewind.study.report import write_report
 
         write_report(self, path)

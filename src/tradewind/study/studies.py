@@ -67,7 +67,18 @@ def create_study(
     `storage` is where the study is kept: a path (SQLite) or `postgresql://…`. By default it is what
     the environment variable TRADEWIND_STORAGE says, or else the memory of this process. With
     `load_if_exists`, an existing study of this `name` is continued. Its space, direction, seed
-    and cost must be the same. If `goal` or `strategy` is given, the study continues with it."""
+    and cost must be the same. If `goal` or `strategy` is given, the study continues with it.
+
+    >>> study = tw.create_study({"depth": (1, 8), "kernel": ["linear", "poly"]}, seed=0)
+    >>> stored = tw.create_study(
+    ...     tw.Space({"depth": tw.Int(1, 8)}),
+    ...     goal=tw.Tradeoff(alpha=0.1, reference=60.0),
+    ...     direction="minimize",
+    ...     storage="runs.db",
+    ...     name="reviews",
+    ...     load_if_exists=True,
+    ... )
+    """
     if unknown:
         raise checks.unknown_keyword(create_study, unknown, _ADVICE)
     space = _space_of(space)
@@ -113,7 +124,13 @@ def load_study(
     """Load a study from a store. If the store has only one, `name` may be left out.
 
     If `goal` or `strategy` is given, the study continues with it. A strategy of your own is not in
-    the store and must be given again. A `space` is only compared with the stored one."""
+    the store and must be given again. A `space` is only compared with the stored one.
+
+    >>> made = tw.create_study(space, storage="runs.db", name="reviews")
+    >>> study = tw.load_study("runs.db", "reviews")
+    >>> len(study.trials)
+    0
+    """
     if unknown:
         raise checks.unknown_keyword(load_study, unknown, _ADVICE)
     store = _existing(storage)
@@ -221,7 +238,13 @@ def _check_same(
 @dataclass(frozen=True)
 class StudySummary:
     """A study in a store: its number of trials, in all and by state, and when it was created
-    (seconds since 1970)."""
+    (seconds since 1970).
+
+    >>> made = tw.create_study(space, storage="runs.db", name="reviews")
+    >>> summary = tw.list_studies("runs.db")[0]
+    >>> summary.name, summary.trials
+    ('reviews', 0)
+    """
 
     name: str
     trials: int
@@ -230,7 +253,12 @@ class StudySummary:
 
 
 def list_studies(storage: Storage = None) -> list[StudySummary]:
-    """All studies of a store, oldest first."""
+    """All studies of a store, oldest first.
+
+    >>> made = tw.create_study(space, storage="runs.db", name="reviews")
+    >>> [summary.name for summary in tw.list_studies("runs.db")]
+    ['reviews']
+    """
     store = _existing(storage)
     summaries = []
     for name in store.names():
@@ -251,14 +279,26 @@ def _summary_row(it: StudySummary) -> list[str]:
 
 
 def rename_study(name: str, new: str, *, storage: Storage = None) -> None:
-    """Give a study another name. Processes that have it open can continue."""
+    """Give a study another name. Processes that have it open can continue.
+
+    >>> made = tw.create_study(space, storage="runs.db", name="reviews")
+    >>> tw.rename_study("reviews", "reviews 2026", storage="runs.db")
+    >>> tw.list_studies("runs.db")[0].name
+    'reviews 2026'
+    """
     store = _existing(storage)
     with _listing_names(store, name):
         store.rename(name, new)
 
 
 def delete_study(name: str, *, storage: Storage = None) -> None:
-    """Delete a study and all its trials from a store."""
+    """Delete a study and all its trials from a store.
+
+    >>> made = tw.create_study(space, storage="runs.db", name="reviews")
+    >>> tw.delete_study("reviews", storage="runs.db")
+    >>> len(tw.list_studies("runs.db"))
+    0
+    """
     store = _existing(storage)
     with _listing_names(store, name):
         store.delete(name)
@@ -273,7 +313,13 @@ def import_study(
     goal: Goal | None = None,
 ) -> Study:
     """Import a study from a `.jsonl` file that `study.export` wrote. Its name is that of the file
-    unless you give another. The study is imported completely or not at all."""
+    unless you give another. The study is imported completely or not at all.
+
+    >>> study.export("reviews.jsonl")
+    >>> copy = tw.import_study("reviews.jsonl", storage="runs.db")
+    >>> copy.name, len(copy.trials)
+    ('reviews', 8)
+    """
     name = Path(path).stem if name is None else name
     goal = None if goal is None else checks.goal(goal)
     given = None if strategy is None else strategy_of(strategy)

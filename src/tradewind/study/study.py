@@ -38,7 +38,20 @@ _ADVICE = {  # for keywords of other tools
 
 
 class Study(OwnLoop):
-    """One search: what happened in it so far, and how to continue it. `create_study` makes one."""
+    """One search: what happened in it so far, and how to continue it. `create_study` makes one.
+
+    >>> def objective(trial):
+    ...     depth = trial.params["depth"]
+    ...     return {"value": 0.95 - (depth - 6) ** 2 / 100, "cost": 10.0 * depth}
+    >>> space = tw.Space({"depth": tw.Int(1, 8), "rate": tw.Float(0.01, 1.0, log=True)})
+    >>> goal = tw.Tradeoff(alpha=0.1, reference=60.0)
+    >>> study = tw.create_study(space, goal=goal, seed=0, name="reviews")
+    >>> for depth in range(1, 9):
+    ...     study.enqueue({"depth": depth, "rate": 0.1})
+    >>> study.optimize(objective, n_trials=8)
+    >>> print(study.explain())
+    Trial 4 scores 1 point lower than the most accurate model, trial 5; it costs 1.2 times less.
+    """
 
     def __init__(self, session: Session, *, name: str) -> None:
         super().__init__(session, name=name)
@@ -101,7 +114,13 @@ class Study(OwnLoop):
         result, and `study.stopped` then says why.
 
         `show_progress=None` shows a bar in a terminal or a notebook, and an occasional line
-        elsewhere; True shows more lines, False nothing."""
+        elsewhere; True shows more lines, False nothing.
+
+        >>> study.optimize(objective, n_trials=2)
+        >>> len(study.trials)
+        10
+        >>> study.optimize(objective, timeout="2h", stop=tw.stopping.NoImprovement(trials=3))
+        """
         if unknown:
             raise checks.unknown_keyword(self.optimize, unknown, _ADVICE)
         if not callable(objective):
@@ -155,35 +174,71 @@ class Study(OwnLoop):
 
     def stop(self) -> None:
         """End every `optimize` of this study when its running trials have ended. Objectives and
-        callbacks may call it."""
+        callbacks may call it.
+
+        >>> def stop_when_good(study, trial):
+        ...     if trial.value is not None and trial.value > 0.8:
+        ...         study.stop()
+        >>> study.optimize(objective, n_trials=100, callbacks=[stop_when_good])
+        >>> len(study.trials) < 20
+        True
+        """
         self._stops += 1
 
     @property
     def stopped(self) -> str | None:
-        """Why a stopping rule ended the last search; None if it ended otherwise."""
+        """Why a stopping rule ended the last search; None if it ended otherwise.
+
+        >>> study.optimize(objective, 50, stop=tw.stopping.NoImprovement(trials=3, min_trials=5))
+        >>> print(study.stopped)
+        the last 3 trials have not improved the best one
+        """
         return self._session.read_state().stopped
 
     # ---- steering: from any process that has the study open ----
 
     def pause(self, reason: str = "") -> None:
         """Start nothing more, in any process, until `resume`. Running trials go on. The pause is
-        stored with the study, so it outlives every process."""
+        stored with the study, so it outlives every process.
+
+        >>> study.pause("the cluster is needed for something else")
+        >>> print(study.paused.reason)
+        the cluster is needed for something else
+        """
         if not isinstance(reason, str):
             raise TypeError(f"reason must be text, but got {reason!r}")
         pause(self._session, reason)
 
     def resume(self) -> None:
-        """Go on after a `pause`."""
+        """Go on after a `pause`.
+
+        >>> study.pause()
+        >>> study.resume()
+        >>> study.paused is None
+        True
+        """
         resume(self._session)
 
     @property
     def paused(self) -> Pause | None:
-        """Why the study is paused, and since when; None if it is not."""
+        """Why the study is paused, and since when; None if it is not.
+
+        >>> study.paused is None
+        True
+        >>> study.pause("lunch")
+        >>> study.paused.reason
+        'lunch'
+        """
         return paused(self._session)
 
     def change_goal(self, goal: Goal) -> None:
         """Search with another goal from the next proposal on, in every process. A goal of your own
-        is stored by its name only, so other processes must be given it when they load the study."""
+        is stored by its name only, so other processes must be given it when they load the study.
+
+        >>> study.change_goal(tw.Quality())
+        >>> print(study.explain())
+        Trial 5 is the most accurate model: 0.95 at a cost of 60.
+        """
         self._session.change_goal(checks.goal(goal))
 
     # ---- ending well ----
@@ -210,7 +265,14 @@ class Study(OwnLoop):
 
         The repeats are ordinary trials of the study, and none is stopped after some of its folds.
         If this is interrupted, or called again, only the repeats that are missing are run. Whatever
-        else waits in the queue is run too. The other arguments are those of `optimize`."""
+        else waits in the queue is run too. The other arguments are those of `optimize`.
+
+        >>> print(study.confirm(objective, top=2, repeats=2))
+        trial     value  runs  cost  against the winner
+            4  0.94 ± 0     2    50  winner
+            5  0.95 ± 0     2    60  1 ± 0 points better: probably real
+        4 runs finished; ± at 90%
+        """
         unraced = Unraced(objective)
 
         def run(count: int) -> None:
@@ -246,5 +308,14 @@ class Study(OwnLoop):
         "value" and whatever else is to be kept.
 
         The look is recorded before `test` is called, so a test that fails counts as a look. A
-        second look raises `AlreadyTested` unless you ask for it with `again`."""
+        second look raises `AlreadyTested` unless you ask for it with `again`.
+
+        >>> def train(trial):
+        ...     return {"depth": trial.params["depth"]}  # your trained model
+        >>> def test(model):
+        ...     return 0.93  # its result on the test set
+        >>> final = study.finish(train, test)
+        >>> final.value, final.model
+        (0.93, {'depth': 5})
+        """
         return finish(self, train, test, goal=goal, trial=trial, again=again)

@@ -3,6 +3,8 @@ its promises.
 
 Each `check_…` raises an AssertionError that says which rule is broken. `SURROGATE`, `ACQUISITION`,
 `GOAL`, `RUNNER` and `STRATEGY` are the single checks, for `pytest.mark.parametrize`.
+
+>>> tw.testing.check_goal(lambda: tw.Tradeoff(alpha=0.3, reference=60.0))
 """
 
 from tradewind.testing.acquisitions import ACQUISITION, check_acquisition

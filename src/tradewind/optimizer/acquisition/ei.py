@@ -16,7 +16,10 @@ LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 @dataclass(frozen=True)
 class EI:
-    """log E[max(y − best, 0)]."""
+    """log E[max(y − best, 0)].
+
+    >>> strategy = tw.strategies.Bayes(acquisition=tw.strategies.EI())
+    """
 
     log_form = True
 

@@ -21,7 +21,10 @@ class MGFI:
     `t` is a number or a schedule. Small values exploit, and t = 0 is PI; large values explore.
     While other trials run, t is multiplied by a log-normal draw, so that each proposal balances
     the two differently. MGFI depends on the scale of quality, so strategies standardize the
-    predictions and the incumbent."""
+    predictions and the incumbent.
+
+    >>> strategy = tw.strategies.Bayes(acquisition=tw.strategies.MGFI(1.0))
+    """
 
     t: float | Schedule = 1.0
     log_form = True

@@ -13,7 +13,10 @@ from tradewind.types import Array, Normal, Partials
 
 @dataclass(frozen=True)
 class PI:
-    """log P(y > best)."""
+    """log P(y > best).
+
+    >>> strategy = tw.strategies.Bayes(acquisition=tw.strategies.PI())
+    """
 
     log_form = True
 

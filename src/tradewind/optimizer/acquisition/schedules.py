@@ -20,7 +20,10 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class Linear:
-    """t falls on a line from `start` at trial 0 to `end` at trial `horizon`, and stays there."""
+    """t falls on a line from `start` at trial 0 to `end` at trial `horizon`, and stays there.
+
+    >>> cooled = tw.strategies.MGFI(tw.strategies.Linear(start=2.0, end=0.1, horizon=100))
+    """
 
     start: float = 2.0
     end: float = 0.1
@@ -37,7 +40,10 @@ class Linear:
 @dataclass(frozen=True)
 class Exponential:
     """t falls by the same factor with every trial, from `start` to `end` at trial `horizon`, and
-    stays there."""
+    stays there.
+
+    >>> cooled = tw.strategies.MGFI(tw.strategies.Exponential(start=2.0, end=0.1, horizon=100))
+    """
 
     start: float = 2.0
     end: float = 0.1
@@ -53,7 +59,10 @@ class Exponential:
 
 @dataclass(frozen=True)
 class LogNormal:
-    """Every proposal draws a new t: mostly small, sometimes large (H §3)."""
+    """Every proposal draws a new t: mostly small, sometimes large (H §3).
+
+    >>> drawn = tw.strategies.MGFI(tw.strategies.LogNormal(mean=0.0, std=1.0))
+    """
 
     mean: float = 0.0  # of log t
     std: float = 1.0

@@ -30,7 +30,10 @@ class Improvement:
     With EI this is E[max(T − T*, 0)]. PI and MGFI extend in the same way, because T > T* means
     L > T* + α·σ. An acquisition without a log form gets the first two moments of T. Each of two
     panels has `nodes` Gauss-Legendre nodes: 24 are exact to about 1e-8, 8 to about 1 %, even where
-    I_T underflows."""
+    I_T underflows.
+
+    >>> strategy = tw.strategies.Bayes(rule=tw.strategies.Improvement())
+    """
 
     nodes: int = 8
     log_cost = True
@@ -75,7 +78,10 @@ class Improvement:
 @dataclass(frozen=True)
 class Published:
     """a_T = a_L − α·a_σ (W20 eq. 2–3): the expected gain over the best quality seen, minus α times
-    the expected cost above the smallest cost seen. It can be negative and has no log form."""
+    the expected cost above the smallest cost seen. It can be negative and has no log form.
+
+    >>> strategy = tw.strategies.Bayes(rule=tw.strategies.Published())
+    """
 
     log_cost = False
 

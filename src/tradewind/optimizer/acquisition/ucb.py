@@ -12,7 +12,10 @@ from tradewind.types import Array, Normal, Partials
 
 @dataclass(frozen=True)
 class UCB:
-    """mean + beta·std."""
+    """mean + beta·std.
+
+    >>> strategy = tw.strategies.Bayes(acquisition=tw.strategies.UCB(beta=2.0))
+    """
 
     beta: float = 2.0
     log_form = False

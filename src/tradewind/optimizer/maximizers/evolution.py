@@ -33,6 +33,8 @@ class MIES:
     mutates. The next parents are the best of the offspring only. The best row ever seen is kept
     apart and returned. With `patience`, the search stops after that many generations without a
     better row; the published one never stops early.
+
+    >>> strategy = tw.strategies.Bayes(maximizer=tw.strategies.MIES())
     """
 
     parents: int = 4

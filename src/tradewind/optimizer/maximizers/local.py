@@ -27,7 +27,10 @@ _SETTLED = 1e-4  # scores are logarithms: this is a hundredth of a percent
 @dataclass(frozen=True)
 class LocalSearch:
     """Scores `candidates` random rows and `mutations` of each start. The best `climbers` are then
-    improved in `rounds` of at most `steps` steps."""
+    improved in `rounds` of at most `steps` steps.
+
+    >>> strategy = tw.strategies.Bayes(maximizer=tw.strategies.LocalSearch(candidates=500))
+    """
 
     candidates: int = 500
     mutations: int = 60

@@ -55,7 +55,16 @@ class Bayes(Strategy):
       whatever the goal.
     - `max_points`: the models are fitted to at most this many finished trials, and to a quarter as
       many failed ones, the latest.
-    - `reference_points`: the smallest initial design if it has to find a reference cost."""
+    - `reference_points`: the smallest initial design if it has to find a reference cost.
+
+    >>> strategy = tw.strategies.Bayes(
+    ...     design=tw.strategies.Design(8),
+    ...     surrogate=tw.strategies.RandomForest(trees=50),
+    ...     acquisition=tw.strategies.MGFI(1.0),
+    ...     maximizer=tw.strategies.MIES(),
+    ... )
+    >>> study = tw.create_study(space, strategy=strategy, seed=0)
+    """
 
     design: Design = field(default_factory=lambda: Design(4))
     surrogate: Surrogate = field(default_factory=GaussianProcess)

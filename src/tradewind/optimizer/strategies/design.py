@@ -22,7 +22,11 @@ MOST_POINTS = 100_000  # of an initial design, which is drawn anew for each of i
 
 
 class Sampling(Enum):
-    """How the unit cube is filled."""
+    """How the unit cube is filled.
+
+    >>> [sampling.name for sampling in tw.strategies.Sampling]
+    ['SOBOL', 'LATIN', 'RANDOM']
+    """
 
     SOBOL = "sobol"  # scrambled; a power of two is drawn and the first k are taken
     LATIN = "latin"
@@ -31,7 +35,10 @@ class Sampling(Enum):
 
 @dataclass(frozen=True)
 class Design:
-    """`size` initial points. With `centre`, the first one is the middle of the space."""
+    """`size` initial points. With `centre`, the first one is the middle of the space.
+
+    >>> strategy = tw.strategies.Bayes(design=tw.strategies.Design(8, tw.strategies.Sampling.LATIN))
+    """
 
     size: int
     sampling: Sampling = Sampling.SOBOL

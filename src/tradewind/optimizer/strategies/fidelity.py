@@ -47,7 +47,11 @@ class MultiFidelity(Strategy):
     even if the configuration was never run there, and only trials of the largest size that has
     results may be the best. The parts are those of `Bayes`, with a `cost_power` of 1: the expected
     gain per cost. Limit such a search by time or cost: the number of trials depends on their
-    sizes."""
+    sizes.
+
+    >>> sized = tw.Space({"depth": tw.Int(1, 8), "train_size": tw.TrainSize([0.2, 1.0])})
+    >>> study = tw.create_study(sized, strategy=tw.strategies.MultiFidelity(), seed=0)
+    """
 
     design: Design = field(default_factory=lambda: Design(4))
     surrogate: Surrogate = field(default_factory=GaussianProcess)

@@ -17,7 +17,10 @@ from tradewind.types import Origin, Prediction, Proposal
 
 @dataclass(frozen=True)
 class RandomSearch(Strategy):
-    """Uniform sampling, which every other strategy must beat."""
+    """Uniform sampling, which every other strategy must beat.
+
+    >>> study = tw.create_study(space, strategy=tw.strategies.RandomSearch(), seed=0)
+    """
 
     def propose(
         self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator

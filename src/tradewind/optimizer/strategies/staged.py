@@ -48,7 +48,11 @@ class Staged(Strategy):
     later and is among the best is carried over, too. Failed trials count as trials of the stage.
     Abandoned ones do not, unless there are more of them than the stage has trials. A trial with any
     other fraction belongs to no stage: nothing is learned from it, and it wins only while no stage
-    has a result."""
+    has a result.
+
+    >>> strategy = tw.strategies.Staged(tw.recipes.auto(), (0.3, 1.0), 10, 3)
+    >>> study = tw.create_study(space, strategy=strategy, seed=0)
+    """
 
     inner: Strategy = field(default_factory=Bayes)
     fractions: tuple[float, ...] = (0.3, 1.0)

@@ -16,7 +16,20 @@ class Strategy(Protocol):
     """A strategy is data: what it does depends on its arguments alone.
 
     To write your own, inherit from this class and define `propose` and `recommend`. The other
-    methods have defaults that suit most strategies."""
+    methods have defaults that suit most strategies.
+
+    >>> import numpy as np
+    >>> from tradewind.types import Origin, Prediction, Proposal
+    >>> class Centre(tw.strategies.Strategy):
+    ...     def propose(self, space, goal, history, *, rng):
+    ...         return Proposal(space.snap(np.full((1, len(space)), 0.5))[0], Origin.MODEL)
+    ...     def recommend(self, space, goal, history):
+    ...         best = int(np.argmax(history.quality))
+    ...         return Prediction(best, history.quality[best], history.cost[best])
+    >>> study = tw.create_study({"depth": (1, 9)}, strategy=Centre(), seed=0)
+    >>> study.ask().params["depth"]
+    5
+    """
 
     def propose(
         self, space: Space, goal: Goal, history: History, *, rng: np.random.Generator

@@ -23,7 +23,10 @@ from tradewind.types import Array, Columns
 
 
 class Output(Enum):
-    """How quality is transformed before it is modelled."""
+    """How quality is transformed before it is modelled.
+
+    >>> strategy = tw.strategies.Bayes(output=tw.strategies.Output.CLIP)
+    """
 
     CLIP = "clip"  # cut off the bad tail: transforms.Clip
     LOG_ERROR = "log_error"  # H eq. 15

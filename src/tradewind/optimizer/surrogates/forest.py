@@ -35,6 +35,8 @@ class RandomForest:
     `leaf` is the smallest number of distinct points in a leaf, and `features` the share of the
     columns that a split may choose from. The published forest has 110 trees (H §6.1) and otherwise
     scikit-learn's defaults, which are the defaults here, too.
+
+    >>> strategy = tw.strategies.Bayes(surrogate=tw.strategies.RandomForest(trees=50))
     """
 
     trees: int = 110

@@ -60,7 +60,10 @@ class GaussianProcess:
       size. `size_slope` is how fast y is expected to grow along it before any data.
     - `power_std`: y is the logarithm of a cost, whose mean is a product of powers of the columns
       that may drive it (trend.py), and this is how uncertain the powers are. None for no such mean.
-    - `robust`: single observations that are far too large are believed less (hiccups.py)."""
+    - `robust`: single observations that are far too large are believed less (hiccups.py).
+
+    >>> strategy = tw.strategies.Bayes(surrogate=tw.strategies.GaussianProcess(matter=14))
+    """
 
     length_mean: float = 0.0
     length_std: float = 0.5
