@@ -30,10 +30,15 @@ _ATTEMPTS = 1000  # to complete a partial configuration before no allowed one co
 class Space(Encoding):
     """A read-only mapping from names to parameters, with conditions and forbidden combinations.
 
-    >>> space = Space({"C": Float(1e-4, 1e3, log=True), "kernel": Categorical(["linear", "poly"]),
-    ...                "degree": Int(2, 5, when={"kernel": "poly"})})
-
     `forbid` lists combinations that are never proposed: `[{"a": "x", "b": [1, 2]}]`.
+
+    >>> space = tw.Space({
+    ...     "C": tw.Float(1e-4, 1e3, log=True),
+    ...     "kernel": tw.Categorical(["linear", "poly"]),
+    ...     "degree": tw.Int(2, 5, when={"kernel": "poly"}),
+    ... }, forbid=[{"kernel": "poly", "C": tw.at_least(100.0)}])
+    >>> list(space)
+    ['C', 'kernel', 'degree']
     """
 
     def __init__(

@@ -39,6 +39,7 @@ _ADVICE = {  # for keywords of other tools
 
 class Study(OwnLoop):
     """One search: what happened in it so far, and how to continue it. `create_study` makes one.
+    The examples of its methods go on with this study:
 
     >>> def objective(trial):
     ...     depth = trial.params["depth"]

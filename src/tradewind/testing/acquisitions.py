@@ -117,6 +117,6 @@ def check_acquisition(make: Callable[[], Acquisition]) -> None:
 
     Raises an AssertionError that names the first rule that is broken.
 
-        tw.testing.check_acquisition(lambda: tw.strategies.UCB(beta=1.5))
+    >>> tw.testing.check_acquisition(lambda: tw.strategies.UCB(beta=1.5))
     """
     check_all(ACQUISITION, make)

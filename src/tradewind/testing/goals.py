@@ -160,6 +160,6 @@ def check_goal(make: Callable[[], Goal]) -> None:
 
     Raises an AssertionError that names the first rule that is broken.
 
-        tw.testing.check_goal(lambda: tw.Tradeoff(alpha=0.3, reference=60.0))
+    >>> tw.testing.check_goal(lambda: tw.Tradeoff(alpha=0.3, reference=60.0))
     """
     check_all(GOAL, make)

@@ -279,6 +279,6 @@ def check_runner(make: Callable[[], Runner], *, virtual: bool = False) -> None:
     With `virtual=True`, the runner has a virtual clock: trials that take too long are not checked.
     Raises an AssertionError that names the first rule that is broken.
 
-        tw.testing.check_runner(tw.runners.SerialRunner)
+    >>> tw.testing.check_runner(tw.runners.SerialRunner)
     """
     check_all(RUNNER if virtual else (*RUNNER, *STOPPING), make)

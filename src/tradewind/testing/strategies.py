@@ -332,6 +332,6 @@ def check_strategy(make: Callable[[], Strategy], *, sized: bool = False) -> None
     With `sized=True`, the strategy needs a space with a `TrainSize`: other spaces are not checked.
     Raises an AssertionError that names the first rule that is broken.
 
-        tw.testing.check_strategy(tw.strategies.RandomSearch)
+    >>> tw.testing.check_strategy(tw.strategies.RandomSearch)
     """
     check_all(STRATEGY if sized else (*STRATEGY, *GENERAL), make)
