@@ -1,8 +1,8 @@
 """Build the documentation as a site: `make docs`.
 
-The pages are plain Markdown that reads well on GitHub. This program gathers them in build/docs, with
-the benchmarks, the changes and the contributing guide, which live elsewhere in the repository, and
-lets Zensical build build/site. Warnings are errors.
+The pages are plain Markdown that reads well on GitHub. This program gathers them in build/docs,
+with the benchmarks, the changes and the contributing guide, which live elsewhere in the repository,
+and lets Zensical build build/site. Warnings are errors.
 """
 
 from __future__ import annotations
