@@ -194,7 +194,7 @@ def test_the_log_is_not_read_if_the_session_has_just_read_it(
     log.asked = 0
     monkeypatch.setattr(session.journal, "seen_at", math.inf)
     looked = threading.Event()
-    watch = Lookout(session, 60.0, trials, None)
+    watch = Lookout(session, 0.03, trials)
     look = watch._look
     monkeypatch.setattr(watch, "_look", lambda: (look(), looked.set()))
     with watch:

@@ -18,7 +18,7 @@ from tradewind.log.events import Abandoned, Claimed, Event, Failed, Finished, St
 from tradewind.log.state import OPEN, StudyState
 from tradewind.runners.runner import InProcess, Workers
 
-LOOK = 0.5  # seconds between looks at the log
+LOOK = 0.4  # seconds between looks at the log
 ENDED_ELSEWHERE = "somebody else has ended it"
 _PATIENCE = 1.0  # seconds that the end of a search waits for a store that does not answer
 
@@ -43,7 +43,8 @@ class Lookout:
         self._running: Mapping[int, Running] = {} if running is None else running
         self._workers = workers if isinstance(workers, InProcess) else None
         self._over: dict[int, Running] = {}  # only the thread changes it
-        self._journal, self._position = session.journal, 0  # what was read of which log
+        self._journal, self._position = session.journal, 0  # what was read of which log,
+        self._looked_at = 0.0  # and when
         self._is_done = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="tradewind lookout", daemon=True)
 
@@ -64,13 +65,17 @@ class Lookout:
 
     def _watch(self) -> None:
         every = min(self._lease / 3, 3600.0)
-        due = time.monotonic() + every
-        while not self._is_done.wait(max(0.0, min(due - time.monotonic(), LOOK))):
+        renewal = time.monotonic() + every
+        while not self._is_done.wait(max(0.0, min(renewal, self._due()) - time.monotonic())):
             with suppress(StorageError):  # the next attempt may succeed; the loop notices, too
-                if time.monotonic() >= due:
-                    due = time.monotonic() + every
+                if time.monotonic() >= renewal:
+                    renewal = time.monotonic() + every
                     self._renew()
                 self._look()
+
+    def _due(self) -> float:
+        """When to read the log. The session has read it at `seen_at`."""
+        return max(self._looked_at, self._session.journal.seen_at) + LOOK
 
     def _renew(self) -> None:
         held = [number for number, each in list(self._session.held.items()) if each == self._lease]
@@ -78,20 +83,24 @@ class Lookout:
             self._session.log.beat(held, self._lease)
 
     def _look(self) -> None:
-        running = dict(self._running)  # first, so that all that is read is later than their starts
+        if is_due := time.monotonic() >= self._due():
+            self._looked_at = time.monotonic()
+        running = dict(
+            self._running
+        )  # before the log, so that all that is read is later than their starts
         journal = self._session.journal
         state = journal.peek()
         if not running or state is None:
             return
         me = self._session.id
         over = {number for number in running if _is_over(state, number, me)}
-        if time.monotonic() - journal.seen_at >= LOOK:
+        if is_due:
             ended = {_ended(event, me) for event in self._news(journal, state)}
             over |= {number for number in running if number in ended}
         kept = {n: trial for n, trial in self._over.items() if running.get(n) is trial}
         self._over = kept | {number: running[number] for number in over}
-        if self._workers is not None and (now := self.over()):
-            self._workers.interrupt(now, ENDED_ELSEWHERE)
+        if self._workers is not None and (still := self.over()):
+            self._workers.interrupt(still, ENDED_ELSEWHERE)
 
     def _news(self, journal: object, state: StudyState) -> list[Event]:
         """The events that neither the session nor this thread has read."""
