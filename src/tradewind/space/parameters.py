@@ -56,7 +56,10 @@ class Float(FloatScale):
     With a `step`, only `low`, `low + step`, … and `high` are possible. `drives_cost` says that the
     cost is expected to grow in proportion to the value.
 
-    >>> space = tw.Space({"C": tw.Float(1e-4, 1e3, log=True), "dropout": tw.Float(0.0, 0.5, step=0.1)})
+    >>> space = tw.Space({
+    ...     "C": tw.Float(1e-4, 1e3, log=True),
+    ...     "dropout": tw.Float(0.0, 0.5, step=0.1),
+    ... })
     """
 
     when: Mapping[str, Condition] = field(hash=False)
@@ -117,7 +120,10 @@ class Int(IntScale):
     With a `step`, only `low`, `low + step`, … and `high` are possible. `drives_cost` says that the
     cost is expected to grow in proportion to the value: `epochs=Int(1, 30, drives_cost=True)`.
 
-    >>> space = tw.Space({"layers": tw.Int(1, 4), "units": tw.Int(16, 512, log=True, drives_cost=True)})
+    >>> space = tw.Space({
+    ...     "layers": tw.Int(1, 4),
+    ...     "units": tw.Int(16, 512, log=True, drives_cost=True),
+    ... })
     """
 
     when: Mapping[str, Condition] = field(hash=False)

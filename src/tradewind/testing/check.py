@@ -14,7 +14,11 @@ T = TypeVar("T")
 class Check(Generic[T]):
     """One rule of a contract. Call it with a function that makes the object to be checked.
 
-    If the rule is broken, it raises an AssertionError that begins with the rule."""
+    If the rule is broken, it raises an AssertionError that begins with the rule.
+
+    >>> for check in tw.testing.GOAL:
+    ...     check(lambda: tw.Quality())
+    """
 
     name: str
     rule: str
