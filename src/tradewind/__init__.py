@@ -45,9 +45,9 @@ if _typing.TYPE_CHECKING:
     from tradewind.study.insights import PartialDependence as PartialDependence
     from tradewind.study.leaderboard import Leaderboard as Leaderboard
     from tradewind.study.predictions import Predicted as Predicted
+    from tradewind.study.recommend import Recommendation as Recommendation
     from tradewind.study.replay import Replay as Replay
     from tradewind.study.replay import replay as replay
-    from tradewind.study.results import Recommendation as Recommendation
     from tradewind.study.studies import StudySummary as StudySummary
     from tradewind.study.studies import create_study as create_study
     from tradewind.study.studies import delete_study as delete_study
@@ -95,7 +95,7 @@ _HOMES = {
     "Predicted": "study.predictions",
     "Program": "runners.program",
     "Quality": "goals",
-    "Recommendation": "study.results",
+    "Recommendation": "study.recommend",
     "Repair": "log.repair",
     "Replay": "study.replay",
     "Run": "runners.run",

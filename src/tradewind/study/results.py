@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -17,7 +16,7 @@ from tradewind import checks
 from tradewind.checks import or_none
 from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
-from tradewind.errors import NothingFinished, no_attribute
+from tradewind.errors import no_attribute
 from tradewind.goals import CheapestWithin, Frontier, Goal
 from tradewind.optimizer.belief import Belief
 from tradewind.optimizer.believed import believed
@@ -25,7 +24,6 @@ from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import Noise, noise_of, with_repeats
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
-from tradewind.space import Space
 from tradewind.study.compare import LEVEL, Comparison, compare_trials, find
 from tradewind.study.explain import Explanation
 from tradewind.study.finish import Final, recorded
@@ -41,9 +39,10 @@ from tradewind.study.leaderboard import Leaderboard, leaderboard
 from tradewind.study.notebook import study_card
 from tradewind.study.predictions import Predicted, Wanted, predict
 from tradewind.study.ranking import best_first, efficient_trials, winner
+from tradewind.study.recommend import Recommendation, check_costs, finished_of, recommendation
 from tradewind.study.tables import Table, columns, data_frame, write_study
 from tradewind.study.words import Scale
-from tradewind.types import Array, FinishedTrial, Prediction, State, Trial, Trials, Value
+from tradewind.types import Array, FinishedTrial, Trial, Trials
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,24 +59,6 @@ _ADVICE = {  # what to write instead of these attributes, which other tools have
     "study_name": "write study.name",
     "sampler": "write study.strategy",
 }
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """What to train: the parameters, the fraction of the data, and the value and cost to expect.
-
-    `trial` is the trial with exactly this configuration, or None if it was never run.
-
-    >>> recommended = study.recommend()
-    >>> recommended.params["depth"], recommended.cost, recommended.trial.number
-    (5, 50.0, 4)
-    """
-
-    params: Mapping[str, Value]
-    train_size: float
-    value: float
-    cost: float | None
-    trial: Trial | None
 
 
 class StudyResults:
@@ -284,7 +265,7 @@ class StudyResults:
         by = self._session.plan.goal.by if by is None else checks.cost_name("by", by)
         trials, history = self._finished(by)
         if by is not None:
-            _check_costs(Frontier(by=by), history)
+            check_costs(Frontier(by=by), history)
         known = self._as_believed(history) if believed else history
         better, cheaper = self._negligible(history, known, tolerance)
         chosen = efficient_trials(history, known, self.strategy, better=better, cheaper=cheaper)
@@ -298,7 +279,7 @@ class StudyResults:
         if tolerance is None:
             return 0.0, 0.0
         goal = CheapestWithin(tolerance)
-        _check_costs(goal, history)
+        check_costs(goal, history)
         better: Array | float = np.sqrt(known.noise)
         if not goal.needs_noise:
             better = float(known.quality.max()) - goal.threshold(known.quality)
@@ -315,8 +296,8 @@ class StudyResults:
         """
         goal = self._session.plan.goal
         trials, history = self._finished(goal.by)
-        _check_costs(goal, history)
-        return _recommendation(trials, history, goal, self.strategy, self.space)
+        check_costs(goal, history)
+        return recommendation(trials, history, goal, self.strategy, self.space)
 
     def predict(
         self,
@@ -436,7 +417,7 @@ class StudyResults:
 
     def _finished(self, by: str | None = None) -> tuple[list[FinishedTrial], History]:
         trials, history = self._session.snapshot(by=by)
-        return _finished_of(trials), history
+        return finished_of(trials), history
 
     def _known_for(self, goal: Goal | None) -> tuple[list[FinishedTrial], History, Goal]:
         """The finished trials, their history, and the settled goal, by default that of the
@@ -448,7 +429,7 @@ class StudyResults:
     def _settled(self, history: History, goal: Goal) -> tuple[History, Goal]:
         """The history with the noise that repeats reveal, and the goal with its reference."""
         history = with_repeats(history)
-        _check_costs(goal, history)
+        check_costs(goal, history)
         return history, self._settle(goal, history)
 
     def _choose(self, goal: Goal | None) -> FinishedTrial:
@@ -495,47 +476,3 @@ class StudyResults:
         if own.reference is not None and (goal.by or name) == (own.by or name):
             goal = goal.settle(np.array([own.reference]))
         return self.strategy.settle(goal, history)
-
-
-# ---- from trials to answers: `trials` are the finished ones, in the order of the history ----
-
-
-def _finished_of(trials: Sequence[Trial]) -> list[FinishedTrial]:
-    """The finished trials, or `NothingFinished`."""
-    finished = [t for t in trials if isinstance(t, FinishedTrial)]
-    if not finished:
-        failed = [t.error for t in trials if t.state is State.FAILED]
-        why = f"; the last failure was:\n{failed[-1]}" if failed else ""
-        raise NothingFinished(f"no trial of this study has finished{why}")
-    return finished
-
-
-def _check_costs(goal: Goal, history: History) -> None:
-    """Raise `NothingFinished` if the goal needs costs and no finished trial has one."""
-    if goal.needs_cost and not history.has_costs:
-        which = "cost" if goal.by is None else f"cost named {goal.by!r}"
-        raise NothingFinished(f"{goal!r} needs costs, but no finished trial has a {which}")
-    if goal.needs_noise and not history.noise.any():
-        raise NothingFinished(f"{goal!r} needs standard errors, but no finished trial has folds")
-
-
-def _recommendation(
-    trials: Sequence[Trial], history: History, goal: Goal, strategy: Strategy, space: Space
-) -> Recommendation:
-    """What the strategy recommends, possibly at a training size that was never run."""
-    chosen = strategy.recommend(space, goal, history)
-    if not isinstance(chosen, Prediction) or not 0 <= chosen.index < len(trials):
-        raise ValueError(
-            f"a strategy's recommend() must return a Prediction for one of the {len(trials)} "
-            f"finished trials, but {strategy!r} returned {chosen!r}"
-        )
-    trial: Trial | None = trials[chosen.index]
-    assert trial is not None
-    params, size = dict(trial.params), trial.train_size
-    if chosen.train_size is not None and chosen.train_size != size:
-        size = chosen.train_size
-        if space.size_name is not None:
-            params[space.size_name] = size
-        trial = next((t for t in trials if (t.params, t.train_size) == (params, size)), None)
-    value = float(history.sign * chosen.quality)
-    return Recommendation(params, size, value, chosen.cost, trial)

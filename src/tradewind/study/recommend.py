@@ -1,0 +1,73 @@
+"""What to train, from the finished trials. `trials` are the finished ones, in the order of their
+history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tradewind.errors import NothingFinished
+from tradewind.goals import Goal
+from tradewind.optimizer.history import History
+from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.space import Space
+from tradewind.types import FinishedTrial, Prediction, State, Trial, Value
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to train: the parameters, the fraction of the data, and the value and cost to expect.
+
+    `trial` is the trial with exactly this configuration, or None if it was never run.
+
+    >>> recommended = study.recommend()
+    >>> recommended.params["depth"], recommended.cost, recommended.trial.number
+    (5, 50.0, 4)
+    """
+
+    params: Mapping[str, Value]
+    train_size: float
+    value: float
+    cost: float | None
+    trial: Trial | None
+
+
+def finished_of(trials: Sequence[Trial]) -> list[FinishedTrial]:
+    """The finished trials, or `NothingFinished`."""
+    finished = [t for t in trials if isinstance(t, FinishedTrial)]
+    if not finished:
+        failed = [t.error for t in trials if t.state is State.FAILED]
+        why = f"; the last failure was:\n{failed[-1]}" if failed else ""
+        raise NothingFinished(f"no trial of this study has finished{why}")
+    return finished
+
+
+def check_costs(goal: Goal, history: History) -> None:
+    """Raise `NothingFinished` if the goal needs costs and no finished trial has one."""
+    if goal.needs_cost and not history.has_costs:
+        which = "cost" if goal.by is None else f"cost named {goal.by!r}"
+        raise NothingFinished(f"{goal!r} needs costs, but no finished trial has a {which}")
+    if goal.needs_noise and not history.noise.any():
+        raise NothingFinished(f"{goal!r} needs standard errors, but no finished trial has folds")
+
+
+def recommendation(
+    trials: Sequence[Trial], history: History, goal: Goal, strategy: Strategy, space: Space
+) -> Recommendation:
+    """What the strategy recommends, possibly at a training size that was never run."""
+    chosen = strategy.recommend(space, goal, history)
+    if not isinstance(chosen, Prediction) or not 0 <= chosen.index < len(trials):
+        raise ValueError(
+            f"a strategy's recommend() must return a Prediction for one of the {len(trials)} "
+            f"finished trials, but {strategy!r} returned {chosen!r}"
+        )
+    trial: Trial | None = trials[chosen.index]
+    assert trial is not None
+    params, size = dict(trial.params), trial.train_size
+    if chosen.train_size is not None and chosen.train_size != size:
+        size = chosen.train_size
+        if space.size_name is not None:
+            params[space.size_name] = size
+        trial = next((t for t in trials if (t.params, t.train_size) == (params, size)), None)
+    value = float(history.sign * chosen.quality)
+    return Recommendation(params, size, value, chosen.cost, trial)
