@@ -33,7 +33,7 @@ def make_study(storage: Any, *, name: str = "study", trials: int = 3, **options:
     return study
 
 
-def paint(study: tw.Study) -> Picture:
+def paint(study: tw.Study, *, models: bool = True) -> Picture:
     """What a page shows, without the figures, which need models."""
     keys = ("number", "state", "value", "cost")
     columns = [{"key": k, "title": k, "format": "number", "parameter": False} for k in keys]

@@ -15,12 +15,11 @@ from starlette.routing import Route
 from tradewind.dashboard.assets import PAGE, Asset, assets
 from tradewind.dashboard.commands import carry_out, read_command
 from tradewind.dashboard.guard import LONGEST_BODY, TOKEN, Access, Guard, Refusal
-from tradewind.dashboard.picture import painter
+from tradewind.dashboard.picture import Paint, painter
 from tradewind.dashboard.shelf import Shelf
 from tradewind.dashboard.stores import place
 from tradewind.dashboard.stream import Stream, encode
 from tradewind.dashboard.threads import in_thread
-from tradewind.dashboard.watched import Paint
 from tradewind.log.stores import open_store
 from tradewind.study.studies import Storage
 

@@ -10,13 +10,14 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from tradewind.dashboard.stream import encode
 from tradewind.errors import TradewindError
 from tradewind.plain import plain
 from tradewind.space.conditions import AtLeast
 from tradewind.study.figures.failures import last_line
+from tradewind.study.figures.page_data import page_data
 from tradewind.study.following import Follower
 from tradewind.study.forecast import wall_seconds
 from tradewind.study.running import CLOCKS, worker_name
@@ -26,13 +27,17 @@ from tradewind.types import Trial
 Picture: TypeAlias = dict[str, Any]
 
 
-def painter(where: str) -> Callable[[Study], Picture]:
-    """Computes the whole picture of a study; `where` names its store, without a password."""
+class Paint(Protocol):
+    """Computes everything that a page shows of a study; without `models`, what needs none."""
 
-    def paint(study: Study) -> Picture:
-        from tradewind.study.figures.page_data import page_data
+    def __call__(self, study: Study, *, models: bool) -> Picture: ...
 
-        picture = page_data(study, storage=where)
+
+def painter(where: str) -> Paint:
+    """Computes pictures of studies; `where` names their store, without a password."""
+
+    def paint(study: Study, *, models: bool) -> Picture:
+        picture = page_data(study, storage=where, models=models)
         for parameter in picture["parameters"]:
             parameter["active"] = conditions(study, parameter["name"])
         plain_picture: Picture = json.loads(encode(picture))  # lists instead of tuples
@@ -52,9 +57,11 @@ def conditions(study: Study, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def with_status(picture: Picture, follower: Follower, away: str | None = None) -> Picture:
+def with_status(
+    picture: Picture, follower: Follower, away: str | None = None, *, painting: bool = False
+) -> Picture:
     """The picture with counts, running trials and the like as they are now. `away` says why the
-    store cannot be read."""
+    store cannot be read, and `painting` that the figures that need models are still missing."""
     state = follower.state
     study = {
         **picture["study"],
@@ -66,7 +73,7 @@ def with_status(picture: Picture, follower: Follower, away: str | None = None) -
         "stopped": state.stopped,
     }
     running = [plain(asdict(trial)) for trial in follower.running()]
-    live = {"away": away, "waiting": follower.waiting()}
+    live = {"away": away, "waiting": follower.waiting(), "painting": painting}
     return {**picture, "study": study, "running": running, "live": live}
 
 

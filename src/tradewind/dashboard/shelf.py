@@ -8,10 +8,11 @@ from typing import Any
 
 from tradewind.dashboard.commands import sentence
 from tradewind.dashboard.guard import Refusal
+from tradewind.dashboard.picture import Paint
 from tradewind.dashboard.stores import open_study
 from tradewind.dashboard.stream import Stream
 from tradewind.dashboard.threads import in_thread
-from tradewind.dashboard.watched import Paint, Watched
+from tradewind.dashboard.watched import Watched
 from tradewind.errors import StorageError
 from tradewind.log.log import Store
 from tradewind.study.studies import list_studies

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from tradewind.dashboard.changes import Change, difference
 from tradewind.dashboard.commands import sentence
 from tradewind.dashboard.guard import Refusal
-from tradewind.dashboard.picture import Picture, predicted_costs, with_rows, with_status
+from tradewind.dashboard.picture import Paint, Picture, predicted_costs, with_rows, with_status
 from tradewind.dashboard.stream import encode
 from tradewind.dashboard.threads import in_thread
 from tradewind.errors import LogDiverged, NoSuchStudy, StorageError
@@ -33,9 +33,6 @@ _SHARE = 10.0  # times as long as the last one took
 Send: TypeAlias = Callable[[str, str, Any], None]
 """Sends a message: the name of the study, the kind of the message, the data."""
 
-Paint: TypeAlias = Callable[[Study], Picture]
-"""Computes everything that a page shows of a study."""
-
 
 class Watched:
     """A study in a store, with the picture that pages show of it.
@@ -50,11 +47,11 @@ class Watched:
         self.picture: Picture = {}
         self._open, self._compute, self._send = open_study, paint, send
         self._changing = asyncio.Lock()  # held from reading the picture until it is replaced
-        self._wake = asyncio.Event()
+        self._wake, self._hurry = asyncio.Event(), asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._packed: tuple[Picture, bytes] | None = None
         self._away: str | None = None  # why the store cannot be read
-        self._read = self._painted = 0  # of the log: what was read, and what was painted
+        self._read = self._painted = -1  # of the log: what was read, and what was painted
         self._unpainted: list[Trial] = []  # what has changed since the last painting began
 
     async def begin(self) -> None:
@@ -74,8 +71,9 @@ class Watched:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def wake(self) -> None:
-        """Look at the log now: it has just been written to."""
+        """Look at the log now, and paint soon: a page has just steered the study."""
         self._wake.set()
+        self._hurry.set()
 
     async def packed(self) -> bytes:
         """The picture as compressed JSON."""
@@ -97,20 +95,25 @@ class Watched:
 
     async def _paint(self) -> None:
         while True:
-            await asyncio.sleep(POLL)
             if self._read == self._painted or self._away is not None:
+                await asyncio.sleep(POLL)
                 continue
-            began, at = time.monotonic(), self._read
+            began, at, study = time.monotonic(), self._read, self.study
             self._unpainted = []
             painted = await in_thread(self._repaint)
-            if painted is not None:
-                async with self._changing:
+            async with self._changing:
+                if self.study is not study:  # it was loaded again meanwhile
+                    continue
+                self._painted = at
+                if painted is not None:
                     self.picture, change = await in_thread(self._merge, painted)
                     if change is not None:
                         self._send(self.name, "charts", {"change": change})
-            self._painted = at
             took = time.monotonic() - began
-            await asyncio.sleep(max(_LEAST, _SHARE * took) - POLL)
+            self._hurry.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), max(_LEAST, _SHARE * took))
+            await asyncio.sleep(POLL)  # a command may be followed by another one
 
     # ---- in threads ----
 
@@ -120,8 +123,8 @@ class Watched:
         follower = Follower(study)
         news = follower.look()
         self.study, self._follower = study, follower
-        self._read, self._painted, self._unpainted = news.position, news.position, []
-        return with_status(self._compute(study), follower)
+        self._read, self._painted, self._unpainted = news.position, -1, []
+        return with_status(self._compute(study, models=False), follower, painting=True)
 
     def _look(self) -> tuple[Picture, list[tuple[str, Change]]]:
         """Read what is new. The new picture, and the messages that lead there."""
@@ -142,7 +145,7 @@ class Watched:
             self._away, self._read, changed = None, news.position, news.changed
             self._unpainted += changed
         rows = with_rows(old, changed)
-        new = with_status(rows, self._follower, self._away)
+        new = with_status(rows, self._follower, self._away, painting=self._painted < 0)
         return new, _messages(("rows", old, rows), ("status", rows, new))
 
     _lost = False  # whether the study must be loaded again
@@ -151,7 +154,7 @@ class Watched:
         """All of the picture; None if it cannot be computed now."""
         try:
             self._follower.predict(predicted_costs(self.study, self._follower.unpredicted()))
-            return self._compute(self.study)
+            return self._compute(self.study, models=True)
         except StorageError:  # the next look will say so
             return None
         except Exception:  # a figure that fails must not end the page

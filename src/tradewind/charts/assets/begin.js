@@ -228,6 +228,8 @@
   async function begin() {
     live.takeToken();
     const names = [...new Set(new URLSearchParams(location.search).getAll("study"))];
+    frame(names.length === 1 ? brief(names[0], 80) : "Studies");
+    root.append(el("main", { class: "alone", id: "main", "aria-busy": "true" }, el("p", { role: "status" }, "Loading…")));
     for (let pause = 500; ; pause = Math.min(8000, 2 * pause)) {
       try {
         const about = await live.studies();

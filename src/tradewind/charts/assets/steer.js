@@ -48,6 +48,7 @@
       const { study, live } = data;
       put(this.where, study.storage ? brief(study.storage, 120) : "");
       put(this.pausing, study.paused ? "Resume" : "Pause…");
+      this.painting = live && live.painting;
       put(this.queued, study.queued ? `${tw.format.plural(study.queued, "configuration")} queued` : "");
       this.away = (live && live.away) || "";
       this.connected();
@@ -65,7 +66,7 @@
         : word === "reconnecting" ? ["reconnecting", sentence ? `reconnecting: ${sentence}` : "reconnecting"]
         : this.away ? ["away", `the store does not answer: ${this.away}`]
         : paused ? ["paused", `paused${paused.at ? ` since ${clock(paused.at)}` : ""}`]
-        : ["live", "live"];
+        : ["live", this.painting ? "live, more figures are being computed" : "live"];
       this.dot.className = `dot ${kind}`;
       put(this.word, brief(text, 400));
     }
@@ -155,7 +156,7 @@
       this.text = el("p", { class: "soft" });
       this.worker = el("span", { class: "soft" });
       this.actions = el("div", { class: "actions" });
-      this.params = el("p", { class: "mono soft" }, brief(Object.entries(trial.params || {}).map(([k, v]) => `${k} ${show(v)}`).join(", "), 200));
+      this.params = el("p", { class: "mono soft" });
       this.node = el("div", { class: "run card", "data-trial": this.trial },
         el("div", { class: "run-head" }, el("strong", {}, `Trial ${this.trial}`), this.worker), this.bar, this.text, this.params, this.actions);
       this.stop = stop;
@@ -183,6 +184,7 @@
       const whole = trial.expected_end ? trial.expected_end - trial.started : null;
       const spent = trial.started ? Math.max(0, now - trial.started) : null;
       put(this.worker, brief(trial.worker || "", 40));
+      put(this.params, brief(Object.entries(trial.params || {}).map(([k, v]) => `${k} ${show(v)}`).join(", "), 200));
       put(this.text, `${spent === null ? "" : `${spoken(spent)} so far, `}${rest(trial, now)}`);
       this.bar.hidden = Boolean(trial.waiting);
       if (whole && spent !== null) this.bar.value = Math.min(1, spent / whole);

@@ -46,13 +46,17 @@ _FIGURES: dict[str, Callable[[Facts], Chart]] = {
     "predicted_cost": predicted_cost,
     "learning_curves": learning_curves,
 }
+_FITTED = ("importance", "predicted_cost", "learning_curves")  # these need models, which take long
 _MOST_EFFECTS = 30  # parameters with a figure of their own
 
 
-def page_data(study: StudyResults, *, storage: str | None = None) -> dict[str, Any]:
-    """The whole page. `storage` is where the study is kept, in words, if that is to be shown."""
+def page_data(
+    study: StudyResults, *, storage: str | None = None, models: bool = True
+) -> dict[str, Any]:
+    """The whole page; without `models`, only the charts that need none, and their sections.
+    `storage` is where the study is kept, in words, if that is to be shown."""
     facts = Facts.of(study)
-    drawn = charts(facts)
+    drawn = charts(facts, models=models)
     return {
         "format": FORMAT,
         "study": about(facts, storage=storage),
@@ -174,10 +178,12 @@ def running(facts: Facts) -> list[dict[str, Any]]:
     ]
 
 
-def charts(facts: Facts) -> dict[str, dict[str, Any]]:
-    """All charts by name."""
-    drawn = {name: draw(facts) for name, draw in _FIGURES.items()}
-    drawn |= {f"dependence_{name}": dependence(facts, name) for name in effects_of(facts)}
+def charts(facts: Facts, *, models: bool = True) -> dict[str, dict[str, Any]]:
+    """All charts by name, or those that need no models."""
+    names = [name for name in _FIGURES if models or name not in _FITTED]
+    drawn = {name: _FIGURES[name](facts) for name in names}
+    if models:
+        drawn |= {f"dependence_{name}": dependence(facts, name) for name in effects_of(facts)}
     return {name: chart.to_dict() for name, chart in drawn.items()}
 
 
@@ -230,6 +236,7 @@ def sections(facts: Facts, drawn: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {"id": name, "title": title, "text": text, "charts": charts}
         for name, title, text, charts in found
+        if not charts or drawn.keys() & set(charts)
     ]
 
 
