@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS      := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check chaos fuzz bench dist clean
+.PHONY: help demo test check docs chaos fuzz bench dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ check: $(VENV)/.test ## lint, types and the fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+docs: $(VENV)/.docs ## build the documentation as a site, in build/site
+	$(BIN)/python tools/build_site.py
 
 chaos: $(VENV)/.test ## break what a study must survive, or go on with it (about an hour)
 	$(BIN)/python -m tests.chaos --state build/chaos
@@ -63,7 +66,11 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)"
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[test,dev]"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[test,dev,docs]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[docs]"
 	@touch $@
 
 $(VENV)/.dist: $(VENV)/.made pyproject.toml

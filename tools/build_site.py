@@ -23,7 +23,8 @@ MOVED = {  # where a file of the repository is in the site
     "CONTRIBUTING.md": "contributing.md",
     "docs/decisions": "decisions/index.md",
 }
-ASSETS = (".md", ".png", ".svg", ".css")
+ASSETS = (".md", ".png", ".svg", ".css", ".js")
+SHIM = "https://unpkg.com/iframe-worker/shim"  # of the offline plugin; docs/assets has ours
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 FENCE = re.compile(r"^(?P<indent> *)```.*?^(?P=indent)```$", re.MULTILINE | re.DOTALL)
@@ -97,7 +98,7 @@ def gather(build: Path) -> None:
         ),
         config,
     )
-    config = config.replace("[../src]", f"[{(ROOT / 'src').as_posix()}]")
+    config = config.replace("[../", f"[{ROOT.as_posix()}/")
     (build / "mkdocs.yml").write_text(config, encoding="utf-8")
 
 
@@ -110,6 +111,10 @@ def build_site(build: Path) -> str:
     command += ["--config-file", str(build / "mkdocs.yml")]
     done = subprocess.run(command, cwd=build, capture_output=True, text=True)
     said = COLOUR.sub("", done.stdout + done.stderr)
+    for html in sorted((build / "site").rglob("*.html")):
+        up = posixpath.relpath(".", html.relative_to(build / "site").parent.as_posix())
+        text = html.read_text(encoding="utf-8").replace(SHIM, f"{up}/assets/worker.js")
+        html.write_text(text, encoding="utf-8")
     clean = done.returncode == 0 and "Warning" not in said
     return "" if clean else said.split("Traceback")[0] or said
 
