@@ -29,7 +29,8 @@ class OwnLoop(StudyResults):
     """What a study offers to those who evaluate trials themselves."""
 
     def ask(self, *, max_cost: float | None = None, lease: float | None = None) -> Trial:
-        """The next trial to evaluate. Report on it with `tell` or `fail`.
+        """The next trial to evaluate. Report on it with `tell` or `fail`. Raises `StudyPaused`
+        while the study is paused.
 
         With `max_cost`, the strategy proposes a trial that it expects to cost at most that much
         (see `trial.expected_cost`). With a `lease`, a trial that is not reported within that many
@@ -114,7 +115,8 @@ class OwnLoop(StudyResults):
             catch_up(self._session)
 
     def abandon(self, trial: Trial | int, reason: str = "abandoned") -> Trial:
-        """Give up an asked trial. Nothing is learned from it.
+        """Give up a trial. Nothing is learned from it. If a search runs it, in this process or in
+        another, it is stopped within a second.
 
         >>> trial = study.ask()
         >>> study.abandon(trial, "the machine is needed").state

@@ -112,7 +112,8 @@ class Study(OwnLoop):
         a file, which the next `optimize` or `restore` records.
 
         `stop` is a rule, or several, that may end the search earlier. It is asked after each
-        result, and `study.stopped` then says why.
+        result, and `study.stopped` then says why. While the study is paused (`pause`), nothing is
+        started, but the limits still count.
 
         `show_progress=None` shows a bar in a terminal or a notebook, and an occasional line
         elsewhere; True shows more lines, False nothing.
