@@ -16,6 +16,8 @@ _FEW = 32  # items of a list that are compared one by one
 
 def difference(old: Any, new: Any) -> Change:
     """The change that makes `new` of `old`, both plain data."""
+    if old is new:
+        return None
     if type(old) is dict and type(new) is dict:
         return _of_mappings(old, new)
     if type(old) is list and type(new) is list:
@@ -44,7 +46,7 @@ def apply(old: Any, change: Change) -> Any:
 
 def _same(old: Any, new: Any) -> bool:
     """Equal and of the same type: for Python, 1 equals 1.0 and True."""
-    return type(old) is type(new) and bool(old == new)
+    return old is new or (type(old) is type(new) and bool(old == new))
 
 
 def _of_mappings(old: dict[str, Any], new: dict[str, Any]) -> Change:

@@ -50,7 +50,8 @@ class Watched:
         self._wake, self._hurry = asyncio.Event(), asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._packed: tuple[Picture, bytes] | None = None
-        self._away: str | None = None  # why the store cannot be read
+        self._away: str | None = None  # why the store cannot be read,
+        self._lost = False  # and whether the study must be loaded again
         self._read = self._painted = -1  # of the log: what was read, and what was painted
         self._unpainted: list[Trial] = []  # what has changed since the last painting began
 
@@ -100,6 +101,7 @@ class Watched:
                 continue
             began, at, study = time.monotonic(), self._read, self.study
             self._unpainted = []
+            self._hurry.clear()
             painted = await in_thread(self._repaint)
             async with self._changing:
                 if self.study is not study:  # it was loaded again meanwhile
@@ -110,7 +112,6 @@ class Watched:
                     if change is not None:
                         self._send(self.name, "charts", {"change": change})
             took = time.monotonic() - began
-            self._hurry.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._hurry.wait(), max(_LEAST, _SHARE * took))
             await asyncio.sleep(POLL)  # a command may be followed by another one
@@ -141,14 +142,17 @@ class Watched:
         except StorageError as error:
             self._away, self._lost = sentence(error), False
             changed = []
+        except Exception as error:  # a page must not take what is old for what is live
+            logger.exception("study %r could not be followed", self.name)
+            self._away, self._lost = sentence(error), True
+            changed = []
         else:
             self._away, self._read, changed = None, news.position, news.changed
             self._unpainted += changed
         rows = with_rows(old, changed)
         new = with_status(rows, self._follower, self._away, painting=self._painted < 0)
-        return new, _messages(("rows", old, rows), ("status", rows, new))
-
-    _lost = False  # whether the study must be loaded again
+        messages = _messages(("rows", old, rows), ("status", rows, new))
+        return (new if messages else old), messages
 
     def _repaint(self) -> Picture | None:
         """All of the picture; None if it cannot be computed now."""
