@@ -42,7 +42,7 @@ class Missing(TradewindError, ImportError):
 
 
 EXITS = """Exit codes: 0 done; 1 failed; 2 wrong usage or run file; 3 nothing there or nothing
-finished yet; 4 the store cannot be reached, or is damaged; 130 interrupted."""
+finished yet; 4 a store or file cannot be reached, read or written; 130 interrupted."""
 
 
 def exit_code(error: BaseException) -> Exit:

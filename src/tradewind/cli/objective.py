@@ -110,6 +110,8 @@ def program_of(settings: RunFile) -> Program:
     try:
         program = Program(**table, cwd=str(cwd))
         program.template.check(list(settings.space), sometimes=_sometimes(settings.space))
+        if program.params == "arguments":
+            program.template.check_passes(settings.space)
     except (ValueError, TypeError) as error:
         raise UsageFault(f"{settings.path}: {error}") from None
     _check_exists(settings, program, cwd)

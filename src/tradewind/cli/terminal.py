@@ -6,8 +6,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,10 +30,17 @@ def prepare_streams() -> None:
                 stream.reconfigure(errors="replace")
 
 
-def end_quietly_on_closed_pipe() -> None:
+@contextmanager
+def quiet_pipe() -> Iterator[None]:
     """End like other tools if the reader of the output goes away: `tradewind best | head -1`."""
+    before = None
     with suppress(AttributeError, ValueError):  # Windows; not the main thread
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGPIPE, before)
 
 
 def make_console(*, error: bool = False) -> Console:
@@ -53,16 +60,16 @@ def make_console(*, error: bool = False) -> Console:
 
 def emit(data: Data, *, as_json: bool, draw: Callable[[Data], Iterable[RenderableType]]) -> None:
     """Print data as JSON, or as `draw` draws it."""
-    end_quietly_on_closed_pipe()
-    if as_json:
-        print_json(data)
-        return
-    console = make_console()
-    with console.capture() as captured:
-        for part in draw(data):
-            console.print(part)
-    lines = captured.get().splitlines()
-    print("\n".join(line.rstrip() for line in lines), flush=True)
+    with quiet_pipe():
+        if as_json:
+            print_json(data)
+            return
+        console = make_console()
+        with console.capture() as captured:
+            for part in draw(data):
+                console.print(part)
+        lines = captured.get().splitlines()
+        print("\n".join(line.rstrip() for line in lines), flush=True)
 
 
 def print_json(data: Data) -> None:

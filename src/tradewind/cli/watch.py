@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from tradewind.cli import answers, tables
-from tradewind.cli.terminal import end_quietly_on_closed_pipe, make_console, say
+from tradewind.cli.terminal import make_console, quiet_pipe, say
 from tradewind.cli.text import clean, one_line
 from tradewind.cli.textplot import text_plot
 from tradewind.errors import FormatError, NothingFinished, StorageError
@@ -36,8 +36,8 @@ def watch_study(study: Study, *, every: float, once: bool) -> None:
         if console.is_terminal and not once:
             _watch_live(watcher, console, every)
         else:
-            end_quietly_on_closed_pipe()
-            _print_events(watcher, every, once=once)
+            with quiet_pipe():
+                _print_events(watcher, every, once=once)
     except KeyboardInterrupt:  # the usual way to end it
         return
 

@@ -108,13 +108,6 @@ class Program:
         """What this trial runs, with its files in `folder`. ValueError if the command does not fit
         its parameters."""
         template, params = self.template, texts_of(run.params)
-        if self.params == "arguments":
-            for name in params:
-                if not template.passes(name):
-                    raise ValueError(
-                        f"the parameter {name!r} does not reach the program: add {{{name}}} or "
-                        "{params} to the command"
-                    )
         texts = {
             "number": str(run.number),
             "seed": str(run.seed),
@@ -138,7 +131,10 @@ class Program:
         if self.result == "file":
             texts["result_file"] = f"{folder}/result.json"
             variables["TRADEWIND_RESULT_FILE"] = texts["result_file"]
-        return Invocation(tuple(template.fill(texts, params)), {**variables, **self.env})
+        arguments = tuple(template.fill(texts, params))
+        if self.params == "arguments":
+            template.check_passes(params)
+        return Invocation(arguments, {**variables, **self.env})
 
     @contextmanager
     def _folder(self) -> Iterator[str]:

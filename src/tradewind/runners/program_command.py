@@ -109,9 +109,16 @@ class Command:
         """The names of all placeholders."""
         return {p.name for argument in self.arguments for p in argument.placeholders}
 
-    def passes(self, name: str) -> bool:
-        """Whether the program gets this parameter among its arguments."""
-        return self.pairs or name in self.names or bool(self.names & set(_ALL_PARAMS))
+    def check_passes(self, params: Collection[str]) -> None:
+        """ValueError unless the program gets all these parameters among its arguments."""
+        if self.pairs or self.names & set(_ALL_PARAMS):
+            return
+        for name in params:
+            if name not in self.names:
+                raise ValueError(
+                    f"the parameter {name!r} does not reach the program: add {{{name}}} or "
+                    "{params} to the command"
+                )
 
     def check(self, names: Collection[str], *, sometimes: Collection[str]) -> None:
         """ValueError unless the placeholders fit the parameters of a space. Those in `sometimes`

@@ -1,0 +1,103 @@
+"""Goals as text and as tables."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tradewind as tw
+from tradewind.cli.exits import UsageFault
+from tradewind.cli.goals import EXAMPLES, goal_text, read_goal
+from tradewind.goals import Goal
+
+POSITIVE = st.floats(1e-9, 1e9)
+NAMES = st.none() | st.from_regex(r"[a-z]{1,8}", fullmatch=True)
+PAIRS = st.tuples(POSITIVE, st.floats(1.5, 10.0)).map(lambda p: (p[0], p[0] * p[1]))
+GOALS = st.one_of(
+    st.just(tw.Quality()),
+    st.builds(tw.Tradeoff, POSITIVE, st.none() | POSITIVE, capped=st.booleans(), by=NAMES),
+    st.builds(tw.BestUnder, POSITIVE, by=NAMES),
+    st.builds(tw.CheapestWithin, POSITIVE | st.sampled_from(["1%", "1se", "0.5%"]), by=NAMES),
+    st.builds(tw.Knee, by=NAMES),
+    st.builds(tw.Frontier, cost=st.none() | PAIRS, by=NAMES),
+    st.builds(tw.Frontier, alpha=PAIRS, reference=st.none() | POSITIVE, search=st.just("draws")),
+    st.just(tw.Frontier(search="hypervolume")),
+)
+
+
+@given(GOALS)
+def test_a_goal_is_read_from_its_own_text(goal: Goal) -> None:
+    assert read_goal(goal_text(goal)) == goal
+
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+NESTED = st.recursive(
+    PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=8), inner), max_leaves=8
+)
+KINDS = st.sampled_from(["tradeoff", "under", "within", "frontier", "knee", "quality"])
+KEYS = st.sampled_from(["alpha", "reference", "capped", "by", "cost", "tolerance", "search"])
+
+
+def read_or_refuse(given: object) -> None:
+    """A goal, or a sentence; nothing else."""
+    with suppress(UsageFault):
+        assert read_goal(given).describe()
+
+
+@given(st.text(max_size=40) | NESTED)
+def test_anything_else_is_refused_in_a_sentence(given: object) -> None:
+    read_or_refuse(given)
+
+
+@given(KINDS, st.dictionaries(KEYS, PLAIN | st.lists(st.integers(), max_size=3), max_size=4))
+def test_a_table_with_wrong_values_is_refused_in_a_sentence(
+    kind: str, values: dict[str, object]
+) -> None:
+    read_or_refuse({"type": kind, **values})
+
+
+@pytest.mark.parametrize(
+    ("text", "goal"),
+    [
+        ("quality", tw.Quality()),
+        (" Quality ", tw.Quality()),
+        ("tradeoff:0.1", tw.Tradeoff(0.1)),
+        ("tradeoff:0.1@60", tw.Tradeoff(0.1, 60)),
+        ("tradeoff:0.1@10min", tw.Tradeoff(0.1, 600)),
+        ("tradeoff:0.1@1h30m,capped=true", tw.Tradeoff(0.1, 5400, capped=True)),
+        ("under:10", tw.BestUnder(10)),
+        ("under:10min", tw.BestUnder(600)),
+        ("under:500ms", tw.BestUnder(0.5)),
+        ("under:2GB,by=memory", tw.BestUnder(2e9, by="memory")),
+        ("within:1%", tw.CheapestWithin("1%")),
+        ("within:0.01", tw.CheapestWithin(0.01)),
+        ("within:1se", tw.CheapestWithin("1se")),
+        ("knee", tw.Knee()),
+        ("frontier", tw.Frontier()),
+        ("frontier,cost=1..60", tw.Frontier(cost=(1, 60))),
+        ("frontier,cost=1s..10min", tw.Frontier(cost=(1, 600))),
+    ],
+)
+def test_a_text_means_a_goal(text: str, goal: Goal) -> None:
+    assert read_goal(text) == goal
+
+
+def test_a_table_means_the_same_goal() -> None:
+    assert read_goal({"type": "tradeoff", "alpha": 0.1, "reference": 60}) == tw.Tradeoff(0.1, 60)
+    assert read_goal({"type": "under", "cost": "10min"}) == tw.BestUnder(600)
+    assert read_goal({"type": "frontier", "cost": [1, 60]}) == tw.Frontier(cost=(1, 60))
+
+
+def test_a_goal_of_ones_own_is_shown_as_it_is() -> None:
+    class Mine(tw.Quality):
+        pass
+
+    assert goal_text(Mine()) == repr(Mine())
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_every_example_is_a_goal(text: str) -> None:
+    assert read_goal(text).describe()
