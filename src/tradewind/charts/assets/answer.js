@@ -9,14 +9,25 @@
     constructor(store, reveal) {
       this.store = store;
       this.eyebrow = el("p", { class: "eyebrow" });
-      this.sentence = el("p", { class: "sentence", "aria-live": "polite" });
+      this.sentence = el("p", { "class": "sentence", "aria-live": "polite" });
       this.figures = el("dl", { class: "figures" });
       this.params = el("dl", { class: "params" });
-      this.actions = el("div", { class: "actions" },
+      this.actions = el(
+        "div",
+        { class: "actions" },
         copyButton("Copy as Python", () => tw.python(store.params(store.chosen))),
         copyButton("Copy as JSON", () => JSON.stringify(store.params(store.chosen))),
-        button("Show in table", () => reveal(store.chosen), { class: "button small" }));
-      this.about = el("div", { class: "about" }, this.eyebrow, this.sentence, this.figures, this.params, this.actions);
+        button("Show in table", () => reveal(store.chosen), { class: "button small" }),
+      );
+      this.about = el(
+        "div",
+        { class: "about" },
+        this.eyebrow,
+        this.sentence,
+        this.figures,
+        this.params,
+        this.actions,
+      );
       this.picture = el("div", { class: "picture-of" });
       this.node = el("div", { class: "answer" }, this.about, this.picture);
       this.choice = new tw.Choice(store);
@@ -42,7 +53,9 @@
     }
 
     show() {
-      const { store } = this, { study } = store.data, trial = store.chosen;
+      const { store } = this,
+        { study } = store.data,
+        trial = store.chosen;
       const known = trial !== null && trial !== undefined;
       this.figures.hidden = this.params.hidden = this.actions.hidden = !known;
       if (this.chart) this.chart.highlight();
@@ -50,10 +63,22 @@
       const own = store.goal.kind === "own";
       put(this.eyebrow, own ? `The study’s choice · ${brief(study.goal || "", 160)}` : "Your choice");
       put(this.sentence, brief(this.choice.sentence(), 900));
-      put(this.figures, this.entries().map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+      put(
+        this.figures,
+        this.entries().map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
+      );
       const params = Object.entries(store.params(trial));
-      put(this.params, params.map(([name, value]) =>
-        el("div", {}, el("dt", { title: name.length > 30 ? brief(name, 500) : null }, brief(name, LONG)), el("dd", {}, brief(tw.format.show(value, this.formatOf(name)), LONG)))));
+      put(
+        this.params,
+        params.map(([name, value]) =>
+          el(
+            "div",
+            {},
+            el("dt", { title: name.length > 30 ? brief(name, 500) : null }, brief(name, LONG)),
+            el("dd", {}, brief(tw.format.show(value, this.formatOf(name)), LONG)),
+          ),
+        ),
+      );
       return undefined;
     }
 
@@ -64,7 +89,8 @@
 
     // Value, cost and training size of the chosen trial, as far as they are known.
     entries() {
-      const { store } = this, trial = store.chosen;
+      const { store } = this,
+        trial = store.chosen;
       const size = this.size(trial);
       return [
         [this.heading("value", "Value"), store.shown(trial, "value")],
@@ -88,10 +114,15 @@
 
     nothing() {
       const { counts } = this.store.data.study;
-      const running = (counts && counts.running) || 0, failed = (counts && counts.failed) || 0;
+      const running = (counts && counts.running) || 0,
+        failed = (counts && counts.failed) || 0;
       put(this.eyebrow, "No answer yet");
-      put(this.sentence, failed && !running ? "Every trial that has ended has failed." : "No trial has finished yet.");
-      if (running) this.sentence.append(` ${tw.format.plural(running, "trial")} ${running === 1 ? "is" : "are"} running.`);
+      put(
+        this.sentence,
+        failed && !running ? "Every trial that has ended has failed." : "No trial has finished yet.",
+      );
+      if (running)
+        this.sentence.append(` ${tw.format.plural(running, "trial")} ${running === 1 ? "is" : "are"} running.`);
     }
   }
 

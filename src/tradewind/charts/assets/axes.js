@@ -26,7 +26,8 @@
     const text = visible(given).replace(/\s+/g, " ").slice(0, 300);
     if (measure(text, weight) <= most) return text;
     const marks = Array.from(text);
-    let low = 0, high = marks.length;
+    let low = 0,
+      high = marks.length;
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
       if (measure(`${marks.slice(0, middle).join("")}…`, weight) <= most) low = middle;
@@ -42,8 +43,9 @@
     };
     for (const layer of panel.layers) {
       if (layer.kind === "spans") direction === "x" ? (add(layer.start), add(layer.end)) : null;
-      else if (layer.kind === "bars") direction === "x" ? (add(layer.values), add(layer.low), add(layer.high)) : null;
-      else if (layer.kind === "band" && direction === "y") add(layer.low), add(layer.high);
+      else if (layer.kind === "bars")
+        direction === "x" ? (add(layer.values), add(layer.low), add(layer.high)) : null;
+      else if (layer.kind === "band" && direction === "y") (add(layer.low), add(layer.high));
       else add(layer[direction]);
     }
     return values;
@@ -76,7 +78,12 @@
       const labels = level.map((tick) => ({ ...tick, pixel: at.at(tick.at) }));
       if (labels.every((label, i) => i === 0 || clear(labels[i - 1], label))) return labels;
     }
-    return thin(ticks(axis, at.domain, height, 44).pop().map((t) => ({ ...t, pixel: at.at(t.at) })), clear);
+    return thin(
+      ticks(axis, at.domain, height, 44)
+        .pop()
+        .map((t) => ({ ...t, pixel: at.at(t.at) })),
+      clear,
+    );
   }
 
   // Where a label under a horizontal axis stands: in the middle of its tick, but inside the picture.
@@ -89,8 +96,9 @@
 
   function horizontalLabels(axis, at, width, edges) {
     if (axis.scale === "category") return categoryLabels(axis, at, edges);
-    const levels = ticks(axis, at.domain, width, 64)
-      .map((level) => level.map((tick) => placed({ ...tick, pixel: at.at(tick.at) }, edges)));
+    const levels = ticks(axis, at.domain, width, 64).map((level) =>
+      level.map((tick) => placed({ ...tick, pixel: at.at(tick.at) }, edges)),
+    );
     const fits = (labels) => labels.every((label, i) => i === 0 || apart(labels[i - 1], label));
     return { labels: levels.find(fits) || thin(levels.pop(), apart), upright: false };
   }
@@ -98,13 +106,22 @@
   // Names under an axis: in full, cut to the width they have, or upright; never one over another.
   function categoryLabels(axis, at, edges) {
     const band = Math.abs(at.at(1) - at.at(0));
-    const full = axis.labels.map((text, i) => placed({ pixel: at.at(i), text: fit(text, 240), full: text }, edges));
+    const full = axis.labels.map((text, i) =>
+      placed({ pixel: at.at(i), text: fit(text, 240), full: text }, edges),
+    );
     if (full.every((label, i) => i === 0 || apart(full[i - 1], label))) return { labels: full, upright: false };
     if (band >= 44 + GAP) {
-      const cut = axis.labels.map((text, i) => placed({ pixel: at.at(i), text: fit(text, band - GAP), full: text }, edges));
+      const cut = axis.labels.map((text, i) =>
+        placed({ pixel: at.at(i), text: fit(text, band - GAP), full: text }, edges),
+      );
       return { labels: thin(cut, apart), upright: false };
     }
-    const upright = axis.labels.map((text, i) => ({ pixel: at.at(i), middle: at.at(i), text: fit(text, 96), full: text }));
+    const upright = axis.labels.map((text, i) => ({
+      pixel: at.at(i),
+      middle: at.at(i),
+      text: fit(text, 96),
+      full: text,
+    }));
     return { labels: thin(upright, (a, b) => b.pixel - a.pixel >= SIZE + 4), upright: true };
   }
 
@@ -130,7 +147,10 @@
     return { panel, box, left, right, top, bottom, x, y, xLabels, yLabels, upright };
   }
 
-  const title = (label) => label.full !== undefined && label.full !== label.text ? svg("title", {}, tw.dom.brief(label.full, 500)) : null;
+  const title = (label) =>
+    label.full !== undefined && label.full !== label.text
+      ? svg("title", {}, tw.dom.brief(label.full, 500))
+      : null;
 
   function drawX(f) {
     const group = svg("g", { class: "axis x" });
@@ -138,14 +158,26 @@
       if (f.panel.x.scale !== "category") {
         group.append(svg("line", { class: "grid", x1: label.pixel, x2: label.pixel, y1: f.top, y2: f.bottom }));
       }
-      const turn = f.upright ? { transform: `rotate(-90 ${label.middle} ${f.bottom + 8})`, x: label.middle, y: f.bottom + 12, "text-anchor": "end" }
-        : { x: label.middle, y: f.bottom + 18, "text-anchor": "middle" };
+      const turn = f.upright
+        ? {
+            "transform": `rotate(-90 ${label.middle} ${f.bottom + 8})`,
+            "x": label.middle,
+            "y": f.bottom + 12,
+            "text-anchor": "end",
+          }
+        : { "x": label.middle, "y": f.bottom + 18, "text-anchor": "middle" };
       group.append(svg("text", { class: "tick", ...turn }, title(label), label.text));
     }
     group.append(svg("line", { class: "base", x1: f.left, x2: f.right, y1: f.bottom, y2: f.bottom }));
     if (f.panel.x.title) {
       const text = fit(f.panel.x.title, f.right - f.box.left);
-      group.append(svg("text", { class: "axis-title", x: f.right, y: f.box.top + f.box.height - 6, "text-anchor": "end" }, text));
+      group.append(
+        svg(
+          "text",
+          { "class": "axis-title", "x": f.right, "y": f.box.top + f.box.height - 6, "text-anchor": "end" },
+          text,
+        ),
+      );
     }
     return group;
   }
@@ -156,14 +188,29 @@
       if (f.panel.y.scale !== "category") {
         group.append(svg("line", { class: "grid", x1: f.left, x2: f.right, y1: label.pixel, y2: label.pixel }));
       }
-      group.append(svg("text", { class: "tick", x: f.left - 8, y: label.pixel + 4, "text-anchor": "end" }, title(label), label.text));
+      group.append(
+        svg(
+          "text",
+          { "class": "tick", "x": f.left - 8, "y": label.pixel + 4, "text-anchor": "end" },
+          title(label),
+          label.text,
+        ),
+      );
     }
     const head = f.box.top + (f.panel.title ? 24 : 0);
     if (f.panel.y.title) {
-      group.append(svg("text", { class: "axis-title", x: f.box.left, y: head + 12 }, fit(f.panel.y.title, f.box.width)));
+      group.append(
+        svg("text", { class: "axis-title", x: f.box.left, y: head + 12 }, fit(f.panel.y.title, f.box.width)),
+      );
     }
     if (f.panel.title) {
-      group.append(svg("text", { class: "panel-title", x: f.box.left, y: f.box.top + 13 }, fit(f.panel.title, f.box.width, 600)));
+      group.append(
+        svg(
+          "text",
+          { class: "panel-title", x: f.box.left, y: f.box.top + 13 },
+          fit(f.panel.title, f.box.width, 600),
+        ),
+      );
     }
     return group;
   }

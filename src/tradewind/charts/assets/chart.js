@@ -45,10 +45,21 @@
     const right = Math.max(...places.map((box) => box.left + box.width));
     const bottom = Math.max(...places.map((box) => box.top + box.height));
     const picture = svg("svg", {
-      class: "picture", width: right, height: bottom, viewBox: `0 0 ${right} ${bottom}`,
-      role: "img", "aria-label": `${brief(chart.title, 200)}. ${brief(chart.summary, 1000)}`,
+      "class": "picture",
+      "width": right,
+      "height": bottom,
+      "viewBox": `0 0 ${right} ${bottom}`,
+      "role": "img",
+      "aria-label": `${brief(chart.title, 200)}. ${brief(chart.summary, 1000)}`,
     });
-    const drawn = { picture, items: [], byTrial: new Map(), frames: [], guides: svg("g", { class: "guides" }), overlay: svg("g", { class: "overlay" }) };
+    const drawn = {
+      picture,
+      items: [],
+      byTrial: new Map(),
+      frames: [],
+      guides: svg("g", { class: "guides" }),
+      overlay: svg("g", { class: "overlay" }),
+    };
     const above = [];
     chart.panels.forEach((panel, i) => {
       if (isStrands(panel)) {
@@ -63,7 +74,12 @@
       const clip = unique("clip");
       const { group, items } = tw.marks.drawMarks(frame, Boolean(options.store));
       group.setAttribute("clip-path", `url(#${clip})`);
-      const area = { x: frame.left - 8, y: frame.top - 8, width: frame.right - frame.left + 16, height: frame.bottom - frame.top + 16 };
+      const area = {
+        x: frame.left - 8,
+        y: frame.top - 8,
+        width: frame.right - frame.left + 16,
+        height: frame.bottom - frame.top + 16,
+      };
       picture.append(svg("clipPath", { id: clip }, svg("rect", area)), tw.axes.drawFrame(frame), group);
       drawn.frames.push(frame);
       for (const item of items) drawn.items.push(item);
@@ -82,10 +98,23 @@
     if (item.path) return svg("path", { class: `strand ${how}`, d: item.path });
     if (item.rect) {
       const [left, top, right, bottom] = item.rect;
-      return svg("rect", { class: `frame-of ${how}`, x: left - 1, y: top - 1, width: right - left + 2, height: bottom - top + 2, rx: 3 });
+      return svg("rect", {
+        class: `frame-of ${how}`,
+        x: left - 1,
+        y: top - 1,
+        width: right - left + 2,
+        height: bottom - top + 2,
+        rx: 3,
+      });
     }
-    if (how === "chosen") return svg("path", { class: "points role-chosen moving", d: tw.marks.star(item.x, item.y, 11) });
-    return svg("circle", { class: `ring ${how}`, cx: item.x, cy: item.y, r: item.size + (how === "selected" ? 5 : 4) });
+    if (how === "chosen")
+      return svg("path", { class: "points role-chosen moving", d: tw.marks.star(item.x, item.y, 11) });
+    return svg("circle", {
+      class: `ring ${how}`,
+      cx: item.x,
+      cy: item.y,
+      r: item.size + (how === "selected" ? 5 : 4),
+    });
   }
 
   function legend(chart, options) {
@@ -95,47 +124,85 @@
     const clear = (layer) => layers.every((other) => other.name !== layer.name || other.role === layer.role);
     for (const layer of layers.filter(clear)) {
       const key = `${layer.kind} ${layer.role} ${layer.name}`;
-      if (layer.name && layer.kind !== "strands" && !seen.has(key) && !(options.store && tw.marks.isMoving(layer))) seen.set(key, layer);
+      if (
+        layer.name &&
+        layer.kind !== "strands" &&
+        !seen.has(key) &&
+        !(options.store && tw.marks.isMoving(layer))
+      )
+        seen.set(key, layer);
     }
     const strands = chart.panels.some(isStrands);
-    const moving = options.store && chart.panels.some((panel) => panel.layers.some((layer) => layer.trials && layer.trials.length));
+    const moving =
+      options.store &&
+      chart.panels.some((panel) => panel.layers.some((layer) => layer.trials && layer.trials.length));
     const entries = [...seen.values()].map((layer) => [tw.marks.sample(layer), layer.name]);
-    if (strands) entries.push([tw.marks.sample({ kind: "line", role: "strong" }), "a good trial"], [tw.marks.sample({ kind: "line", role: "muted" }), "a poor trial"]);
+    if (strands)
+      entries.push(
+        [tw.marks.sample({ kind: "line", role: "strong" }), "a good trial"],
+        [tw.marks.sample({ kind: "line", role: "muted" }), "a poor trial"],
+      );
     if (entries.length + Boolean(moving) < 2 && !moving) return null;
-    if (options.guides) entries.push([tw.marks.sample({ kind: "line", role: "chosen", dashed: true }), options.guides.title]);
+    if (options.guides)
+      entries.push([tw.marks.sample({ kind: "line", role: "chosen", dashed: true }), options.guides.title]);
     if (moving) {
       const kind = strands ? "line" : "points";
       entries.push([tw.marks.sample({ kind, role: "chosen" }), "chosen model"]);
     }
-    return el("ul", { class: "legend", "aria-label": "Legend" }, entries.map(([picture, name]) => el("li", {}, picture, brief(name, 60))));
+    return el(
+      "ul",
+      { "class": "legend", "aria-label": "Legend" },
+      entries.map(([picture, name]) => el("li", {}, picture, brief(name, 60))),
+    );
   }
 
   // Draw `chart` into `host`. Options: store (shared choice and selection), height in pixels,
   // title (instead of the chart's own; "" for none), plain (no legend, summary and note), and
   // guides: {title, draw(frame, scene)} with SVG nodes that go behind the marked trial.
   function draw(chart, host, options = {}) {
-    const figure = el("figure", { class: "chart", "data-chart": chart.name });
+    const figure = el("figure", { "class": "chart", "data-chart": chart.name });
     host.append(figure);
-    let now = chart, drawn = null, walker = null, plot = null, width = 0, pointed = null, wide = false;
+    let now = chart,
+      drawn = null,
+      walker = null,
+      plot = null,
+      width = 0,
+      pointed = null,
+      wide = false;
 
     function highlight() {
       if (!drawn) return;
       const { store } = options;
-      const put = (trial, how) => (drawn.byTrial.get(trial) || []).slice(0, 40).map((item) => mark(item, how));
+      // a trial may lie in several layers at the same place, where one mark is enough
+      const put = (trial, how) => {
+        const places = new Map((drawn.byTrial.get(trial) || []).map((item) => [`${item.x} ${item.y}`, item]));
+        return [...places.values()].slice(0, 40).map((item) => mark(item, how));
+      };
       drawn.overlay.replaceChildren(
         ...(store && store.chosen !== null ? put(store.chosen, "chosen") : []),
         ...(store && store.selected !== null ? put(store.selected, "selected") : []),
         ...(pointed ? [mark(pointed, "pointed")] : []),
       );
-      drawn.picture.classList.toggle("focused", Boolean(pointed && pointed.path) || Boolean(store && store.selected !== null && drawn.byTrial.has(store.selected)));
-      drawn.guides.replaceChildren(...(options.guides ? drawn.frames.flatMap((frame) => options.guides.draw(frame, drawn)) : []));
+      drawn.picture.classList.toggle(
+        "focused",
+        Boolean(pointed && pointed.path) ||
+          Boolean(store && store.selected !== null && drawn.byTrial.has(store.selected)),
+      );
+      drawn.guides.replaceChildren(
+        ...(options.guides ? drawn.frames.flatMap((frame) => options.guides.draw(frame, drawn)) : []),
+      );
     }
 
     function redraw(force = false) {
       const room = Math.floor(plot.clientWidth);
       if (room < 40 || (room === width && !force)) return;
       width = room;
-      drawn = scene(now, width, options);
+      try {
+        drawn = scene(now, width, options);
+      } catch (error) {
+        broken(error);
+        return;
+      }
       wide = drawn.picture.width.baseVal.value > width + 1;
       plot.classList.toggle("scrolls", wide);
       const old = plot.querySelector("svg.picture");
@@ -143,6 +210,14 @@
       else plot.prepend(drawn.picture);
       highlight();
       walker.refresh();
+    }
+
+    function broken(error) {
+      resized.disconnect();
+      drawn = plot = null;
+      figure.replaceChildren(
+        el("p", { class: "broken" }, `This chart cannot be drawn: ${brief(error.message, 300)}`),
+      );
     }
 
     const resized = new ResizeObserver(() => requestAnimationFrame(() => plot && plot.isConnected && redraw()));
@@ -158,11 +233,15 @@
         return;
       }
       plot = el("div", {
-        class: "plot", tabindex: 0, role: "application", "aria-roledescription": "interactive chart",
+        "class": "plot",
+        "tabindex": 0,
+        "role": "application",
+        "aria-roledescription": "interactive chart",
         "aria-label": `${visible(brief(now.title, 200))}. ${HINT}`,
       });
       figure.append(el("figcaption", {}, heading, options.plain ? null : legend(now, options)));
-      if (now.summary && !options.plain && !options.guides) figure.append(el("p", { class: "summary" }, brief(now.summary, 600)));
+      if (now.summary && !options.plain && !options.guides)
+        figure.append(el("p", { class: "summary" }, brief(now.summary, 600)));
       figure.append(plot);
       if (now.note && !options.plain) figure.append(el("p", { class: "note" }, now.note));
       figure.append(tw.numbers.disclosure(() => now));
@@ -173,11 +252,12 @@
           pointed = item;
           highlight();
         },
-        select: (trial) => options.store && options.store.select(options.store.selected === trial ? null : trial),
+        select: (trial) =>
+          options.store && options.store.select(options.store.selected === trial ? null : trial),
       });
       width = 0;
       redraw(true);
-      resized.observe(plot);
+      if (plot) resized.observe(plot);
     }
 
     const stop = options.store ? options.store.listen(highlight) : () => {};
@@ -186,8 +266,11 @@
       node: figure,
       highlight,
       update(next) {
+        if (next === now) return; // nobody has changed it
         const fresh = Boolean(next.panels.length) !== Boolean(now.panels.length);
-        const caption = JSON.stringify([next.title, next.summary, next.note, next.empty, legendOf(next)]) !== JSON.stringify([now.title, now.summary, now.note, now.empty, legendOf(now)]);
+        const caption =
+          JSON.stringify([next.title, next.summary, next.note, next.empty, legendOf(next)]) !==
+          JSON.stringify([now.title, now.summary, now.note, now.empty, legendOf(now)]);
         now = next;
         if (!plot || fresh || caption) build();
         else redraw(true);
@@ -200,13 +283,21 @@
     };
   }
 
-  const legendOf = (chart) => chart.panels.map((panel) => panel.layers.map((layer) => [layer.kind, layer.role, layer.name]));
+  const legendOf = (chart) =>
+    chart.panels.map((panel) => panel.layers.map((layer) => [layer.kind, layer.role, layer.name]));
 
   const empty = (text) =>
-    el("div", { class: "empty" },
-      svg("svg", { viewBox: "0 0 48 32", width: 48, height: 32, "aria-hidden": "true" },
-        svg("path", { class: "empty-line", d: "M2 30H46M4 24 14 16 22 20 32 8 44 4" }), svg("circle", { class: "empty-dot", cx: 32, cy: 8, r: 3 })),
-      el("p", {}, text));
+    el(
+      "div",
+      { class: "empty" },
+      svg(
+        "svg",
+        { "viewBox": "0 0 48 32", "width": 48, "height": 32, "aria-hidden": "true" },
+        svg("path", { class: "empty-line", d: "M2 30H46M4 24 14 16 22 20 32 8 44 4" }),
+        svg("circle", { class: "empty-dot", cx: 32, cy: 8, r: 3 }),
+      ),
+      el("p", {}, brief(text, 600)),
+    );
 
   tw.draw = draw;
   tw.charts = { boxes, scene, empty, put };

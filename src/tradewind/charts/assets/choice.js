@@ -16,15 +16,18 @@
       const name = unique("slider");
       this.label = el("label", { for: name, class: "question" });
       this.input = el("input", { type: "range", id: name, min: 0, step: 1, class: "range" });
-      this.strip = el("div", { class: "strip", "aria-hidden": "true" });
-      this.ends = el("div", { class: "ends", "aria-hidden": "true" });
+      this.strip = el("div", { "class": "strip", "aria-hidden": "true" });
+      this.ends = el("div", { "class": "ends", "aria-hidden": "true" });
       this.input.addEventListener("input", () => this.moved(this.value()));
       this.node = el("div", { class: "slider" }, this.label, this.strip, this.input, this.ends);
       this.take(choice);
     }
 
     // New steps; the value stays where it is.
-    take(choice, value = choice.start ?? choice.positions[choice.kind === "limit" ? choice.positions.length - 1 : 0]) {
+    take(
+      choice,
+      value = choice.start ?? choice.positions[choice.kind === "limit" ? choice.positions.length - 1 : 0],
+    ) {
       this.choice = choice;
       put(this.label, choice.question);
       put(this.ends, ...choice.ends.map((text) => el("span", {}, text)));
@@ -44,27 +47,36 @@
     }
 
     say() {
-      const value = this.value(), { trial } = stepAt(this.choice.steps, value);
+      const value = this.value(),
+        { trial } = stepAt(this.choice.steps, value);
       this.input.setAttribute("aria-valuetext", `${this.choice.say(value)} Trial ${trial}.`);
-      for (const part of this.strip.children) part.classList.toggle("current", part.dataset.trial === String(trial));
+      for (const part of this.strip.children)
+        part.classList.toggle("current", part.dataset.trial === String(trial));
     }
 
     // A part of the strip for each model that is ever chosen; a click goes to it.
     paint() {
-      const { positions, steps } = this.choice, last = Math.max(1, positions.length - 1);
-      this.strip.replaceChildren(...steps.map((step, i) => {
-        const from = i === 0 ? 0 : indexOf(positions, step.from);
-        const to = i + 1 < steps.length ? indexOf(positions, steps[i + 1].from) : last;
-        const part = el("div", { class: "part", "data-trial": step.trial, title: `Trial ${step.trial}` }, el("span", {}, String(step.trial)));
-        part.style.left = `${(100 * from) / last}%`;
-        part.style.width = `${(100 * Math.max(0, to - from)) / last}%`;
-        part.addEventListener("click", () => {
-          this.input.value = Math.round((from + Math.max(from, to - 1)) / 2);
-          this.input.focus();
-          this.moved(this.value());
-        });
-        return part;
-      }));
+      const { positions, steps } = this.choice,
+        last = Math.max(1, positions.length - 1);
+      this.strip.replaceChildren(
+        ...steps.map((step, i) => {
+          const from = i === 0 ? 0 : indexOf(positions, step.from);
+          const to = i + 1 < steps.length ? indexOf(positions, steps[i + 1].from) : last;
+          const part = el(
+            "div",
+            { "class": "part", "data-trial": step.trial, "title": `Trial ${step.trial}` },
+            el("span", {}, String(step.trial)),
+          );
+          part.style.left = `${(100 * from) / last}%`;
+          part.style.width = `${(100 * Math.max(0, to - from)) / last}%`;
+          part.addEventListener("click", () => {
+            this.input.value = Math.round((from + Math.max(from, to - 1)) / 2);
+            this.input.focus();
+            this.moved(this.value());
+          });
+          return part;
+        }),
+      );
     }
   }
 
@@ -98,13 +110,16 @@
       const { choices } = this.store.data;
       const some = (one) => one && one.steps && one.steps.length;
       return {
-        ...(choices && some(choices.tradeoff) ? { tradeoff: tw.steps.tradeoff(choices.tradeoff, this.scale()) } : {}),
+        ...(choices && some(choices.tradeoff)
+          ? { tradeoff: tw.steps.tradeoff(choices.tradeoff, this.scale()) }
+          : {}),
         ...(choices && some(choices.limit) ? { limit: tw.steps.limit(choices.limit) } : {}),
       };
     }
 
     update() {
-      const offered = this.offered(), kinds = Object.keys(offered);
+      const offered = this.offered(),
+        kinds = Object.keys(offered);
       this.node.hidden = kinds.length === 0;
       for (const kind of kinds) {
         const known = this.sliders[kind];
@@ -115,10 +130,15 @@
       if (kinds.join() !== this.kinds) {
         this.kinds = kinds.join();
         const names = { tradeoff: "Trade-off", limit: "Cost limit" };
-        this.group = segmented("How to choose", kinds.map((kind) => [kind, names[kind]]), kinds[0], (kind) => {
-          this.show(kind);
-          this.move();
-        });
+        this.group = segmented(
+          "How to choose",
+          kinds.map((kind) => [kind, names[kind]]),
+          kinds[0],
+          (kind) => {
+            this.show(kind);
+            this.move();
+          },
+        );
         this.tabs.replaceChildren(kinds.length > 1 ? this.group : "");
         if (!kinds.includes(this.kind)) this.show(kinds[0] || null);
       }
@@ -133,7 +153,8 @@
     }
 
     move() {
-      const slider = this.sliders[this.kind], value = slider.value();
+      const slider = this.sliders[this.kind],
+        value = slider.value();
       slider.say();
       put(this.said, slider.choice.say(value));
       this.actions.hidden = false;
@@ -142,17 +163,25 @@
 
     // What the study itself would choose.
     own() {
-      const { best, study } = this.store.data, alpha = this.sliders.tradeoff && this.sliders.tradeoff.choice.start;
+      const { best, study } = this.store.data,
+        alpha = this.sliders.tradeoff && this.sliders.tradeoff.choice.start;
       if (alpha !== null && alpha !== undefined) {
         this.show("tradeoff");
         this.sliders.tradeoff.set(alpha);
       }
       const slider = this.sliders[this.kind];
       const settled = slider && alpha !== null && alpha !== undefined;
-      put(this.said, settled ? slider.choice.say(slider.value()) : slider ? "Move the slider to choose another way." : "");
+      put(
+        this.said,
+        settled ? slider.choice.say(slider.value()) : slider ? "Move the slider to choose another way." : "",
+      );
       this.actions.hidden = true;
       const first = slider ? stepAt(slider.choice.steps, slider.value()).trial : null;
-      this.store.choose(best ? best.trial : first, { kind: "own", value: null, text: brief(study.goal || "", 200) });
+      this.store.choose(best ? best.trial : first, {
+        kind: "own",
+        value: null,
+        text: brief(study.goal || "", 200),
+      });
     }
 
     // The sentence about the chosen model.
@@ -165,8 +194,10 @@
 
     // What the frontier chart shows of the goal: the limit, or all that is as good as the chosen model.
     guides(frame, scene) {
-      const { goal } = this.store, { tradeoff } = this.sliders;
-      const own = goal.kind === "own" && tradeoff && tradeoff.choice.start !== null ? tradeoff.choice.start : null;
+      const { goal } = this.store,
+        { tradeoff } = this.sliders;
+      const own =
+        goal.kind === "own" && tradeoff && tradeoff.choice.start !== null ? tradeoff.choice.start : null;
       if (goal.kind === "limit") return limitGuide(frame, goal.value);
       const alpha = goal.kind === "tradeoff" ? goal.value : own;
       const at = (scene.byTrial.get(this.store.chosen) || [])[0];
@@ -182,20 +213,37 @@
     const from = Math.max(frame.left, Math.min(frame.right, x));
     const room = frame.right - from > 64;
     return [
-      svg("rect", { class: "beyond", x: from, y: frame.top, width: Math.max(0, frame.right - from), height: frame.bottom - frame.top }),
+      svg("rect", {
+        class: "beyond",
+        x: from,
+        y: frame.top,
+        width: Math.max(0, frame.right - from),
+        height: frame.bottom - frame.top,
+      }),
       svg("line", { class: "guide", x1: from, x2: from, y1: frame.top, y2: frame.bottom }),
-      svg("text", { class: "guide-name", x: room ? from + 6 : from - 6, y: frame.bottom - 8, "text-anchor": room ? "start" : "end" }, "too expensive"),
+      svg(
+        "text",
+        {
+          "class": "guide-name",
+          "x": room ? from + 6 : from - 6,
+          "y": frame.bottom - 8,
+          "text-anchor": room ? "start" : "end",
+        },
+        "too expensive",
+      ),
     ];
   }
 
   // `penalty` is what a cost takes away from the value.
   function worthGuide(frame, item, penalty) {
-    const x0 = item.layer.x[item.index], y0 = item.layer.y[item.index];
+    const x0 = item.layer.x[item.index],
+      y0 = item.layer.y[item.index];
     const places = [];
     for (let i = 0; i <= 120; i += 1) {
       const x = frame.left + ((frame.right - frame.left) * i) / 120;
       const y = tw.marks.pixel(frame.y, y0 + penalty(frame.x.value(x)) - penalty(x0));
-      if (y !== null && y >= frame.top && y <= frame.bottom) places.push(`${Math.round(x)} ${Math.round(10 * y) / 10}`);
+      if (y !== null && y >= frame.top && y <= frame.bottom)
+        places.push(`${Math.round(x)} ${Math.round(10 * y) / 10}`);
     }
     return places.length > 1 ? [svg("path", { class: "guide", d: `M${places.join("L")}` })] : [];
   }

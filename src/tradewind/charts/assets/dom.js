@@ -5,7 +5,8 @@
   const SVG = "http://www.w3.org/2000/svg";
   // Control characters, and marks that change the direction of the text after them. Shown as
   // escapes, so that a name cannot pass for another one.
-  const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+  const HIDDEN =
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
   function visible(value) {
     const escape = (mark) => "\\u" + mark.charCodeAt(0).toString(16).padStart(4, "0");
@@ -62,7 +63,7 @@
   let voice = null;
   function announce(text) {
     if (!voice || !voice.isConnected) {
-      voice = el("div", { class: "visually-hidden", "aria-live": "polite", role: "status" });
+      voice = el("div", { "class": "visually-hidden", "aria-live": "polite", "role": "status" });
       document.body.append(voice);
     }
     put(voice, text);
@@ -106,9 +107,24 @@
 
   // The file name of a study: letters, digits and a few signs of its name.
   const fileName = (name, ending) =>
-    (String(name).replace(/[^\p{L}\p{N}_-]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 60) || "study") + ending;
+    (String(name)
+      .replace(/[^\p{L}\p{N}_-]+/gu, "-")
+      .replace(/^-+|-+$/g, "")
+      .slice(0, 60) || "study") + ending;
 
   tw.dom = {
-    visible, brief, set, el, svg, put, button, unique, announce, segmented, copyButton, download, fileName,
+    visible,
+    brief,
+    set,
+    el,
+    svg,
+    put,
+    button,
+    unique,
+    announce,
+    segmented,
+    copyButton,
+    download,
+    fileName,
   };
 })((globalThis.tradewind = globalThis.tradewind || {}));

@@ -4,12 +4,28 @@
 
   const TOKEN = /(?:"([^"]+)"|([^\s"<>=!~]+))\s*(>=|<=|!=|>|<|=|~)\s*(?:"([^"]*)"|([^\s"]+))|"([^"]*)"|(\S+)/gu;
   const UNITS = {
-    "µs": 1e-6, us: 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600, d: 86400, day: 86400, days: 86400,
-    kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12, "%": 0.01,
+    "µs": 1e-6,
+    "us": 1e-6,
+    "ms": 1e-3,
+    "s": 1,
+    "min": 60,
+    "h": 3600,
+    "d": 86400,
+    "day": 86400,
+    "days": 86400,
+    "kb": 1e3,
+    "mb": 1e6,
+    "gb": 1e9,
+    "tb": 1e12,
+    "%": 0.01,
   };
   const COMPARE = {
-    ">": (a, b) => a > b, ">=": (a, b) => a >= b, "<": (a, b) => a < b, "<=": (a, b) => a <= b,
-    "=": (a, b) => a === b, "!=": (a, b) => a !== b,
+    ">": (a, b) => a > b,
+    ">=": (a, b) => a >= b,
+    "<": (a, b) => a < b,
+    "<=": (a, b) => a <= b,
+    "=": (a, b) => a === b,
+    "!=": (a, b) => a !== b,
   };
 
   // `0.9`, `2min`, `40%`, `3 GB` as numbers; NaN for anything else.
@@ -26,18 +42,24 @@
     const names = (column) => [column.key, column.title].map((name) => String(name).toLowerCase());
     const exact = columns.findIndex((column) => names(column).includes(wanted));
     if (exact >= 0) return exact;
-    const begins = columns.map((_, i) => i).filter((i) => names(columns[i]).some((name) => name.startsWith(wanted)));
+    const begins = columns
+      .map((_, i) => i)
+      .filter((i) => names(columns[i]).some((name) => name.startsWith(wanted)));
     return begins.length === 1 ? begins[0] : -1;
   }
 
   function comparison(i, sign, text, format) {
-    const wanted = text.toLowerCase(), size = amount(text);
+    const wanted = text.toLowerCase(),
+      size = amount(text);
     if (sign === "~") return (row) => written(row[i], format).includes(wanted);
     const compare = COMPARE[sign];
     return (row) => {
       const cell = row[i];
       if (typeof cell === "number" && !Number.isNaN(size)) return compare(cell, size);
-      if (sign === "=" || sign === "!=") return compare(written(cell, format), wanted) || (sign === "=" && String(cell).toLowerCase() === wanted);
+      if (sign === "=" || sign === "!=")
+        return (
+          compare(written(cell, format), wanted) || (sign === "=" && String(cell).toLowerCase() === wanted)
+        );
       return false;
     };
   }
@@ -47,7 +69,8 @@
   const texts = new WeakMap();
   // Everything that a row shows, in small letters. Rows are never changed, only replaced.
   function textOf(row, columns) {
-    if (!texts.has(row)) texts.set(row, row.map((cell, i) => written(cell, (columns[i] || {}).format)).join("\n"));
+    if (!texts.has(row))
+      texts.set(row, row.map((cell, i) => written(cell, (columns[i] || {}).format)).join("\n"));
     return texts.get(row);
   }
 
@@ -57,7 +80,8 @@
     let problem = "";
     for (const [, quoted, word, sign, quotedValue, value, phrase, plain] of text.matchAll(TOKEN)) {
       if (sign) {
-        const name = quoted ?? word, i = columnOf(name, columns);
+        const name = quoted ?? word,
+          i = columnOf(name, columns);
         if (i < 0) problem = `No column is called “${tw.dom.brief(name, 40)}”.`;
         else tests.push(comparison(i, sign, quotedValue ?? value, columns[i].format));
       } else {

@@ -1,4 +1,4 @@
-// Numbers as text: the words of study/words.py again, and the labels of axes and cells.
+// Numbers as text: as in amounts.py, and the labels of axes and cells.
 (function (tw) {
   "use strict";
 
@@ -28,7 +28,8 @@
   // A number without an exponent.
   function plain(value) {
     if (!/e/.test(String(value))) return String(value);
-    return value.toFixed(Math.min(100, Math.max(0, 15 - Math.floor(Math.log10(Math.abs(value))))))
+    return value
+      .toFixed(Math.min(100, Math.max(0, 15 - Math.floor(Math.log10(Math.abs(value))))))
       .replace(/\.?0+$/, "");
   }
 
@@ -49,20 +50,27 @@
     if (seconds === 0) return "0 s";
     if (seconds < 1e-4) return `${number(1e6 * seconds)} µs`;
     if (seconds < 1) return `${number(1e3 * seconds)} ms`;
-    for (const [unit, length] of [["days", 86400], ["h", 3600], ["min", 60]]) {
+    for (const [unit, length] of [
+      ["days", 86400],
+      ["h", 3600],
+      ["min", 60],
+    ]) {
       if (seconds >= 1.5 * length) return `${number(seconds / length)} ${unit}`;
     }
     return `${number(seconds)} s`;
   }
 
   function bytes(amount) {
-    for (const [unit, size] of [["TB", 1e12], ["GB", 1e9], ["MB", 1e6]]) {
+    for (const [unit, size] of [
+      ["GB", 1e9],
+      ["MB", 1e6],
+    ]) {
       if (Math.abs(amount) >= 0.9995 * size) return `${general(amount / size, 3)} ${unit}`;
     }
     return `${general(amount / 1e3, 3)} kB`;
   }
 
-  // A cost with its unit, as in words.py: `12 ms`, `190 MB`, `3.2 (money)`.
+  // A cost with its unit, as in sentences: `12 ms`, `190 MB`, `3.2 (money)`.
   function cost(amount, unit) {
     if (unit === "s") return spoken(amount);
     if (unit === "bytes") return bytes(amount);
@@ -88,8 +96,14 @@
   }
 
   const WRITERS = {
-    number: exact, percent: (share) => `${general(100 * share, 4)}%`, seconds: spoken, bytes, clock,
-    text: String, state: String, category: String,
+    number: exact,
+    percent: (share) => `${general(100 * share, 4)}%`,
+    seconds: spoken,
+    bytes,
+    clock,
+    text: String,
+    state: String,
+    category: String,
   };
 
   // A cell or coordinate as text; "–" where there is none.
@@ -104,6 +118,20 @@
   const plural = (count, word) => `${count.toLocaleString("en-US")} ${word}${count === 1 ? "" : "s"}`;
 
   tw.format = {
-    significant, general, plain, number, percent, spoken, bytes, cost, clock, day, time, two, exact, show, plural,
+    significant,
+    general,
+    plain,
+    number,
+    percent,
+    spoken,
+    bytes,
+    cost,
+    clock,
+    day,
+    time,
+    two,
+    exact,
+    show,
+    plural,
   };
 })((globalThis.tradewind = globalThis.tradewind || {}));

@@ -3,10 +3,34 @@
   "use strict";
 
   const { general, spoken, bytes, plain, day, time, two, exact } = tw.format;
-  const MINUTE = 60, HOUR = 3600, DAY = 86400;
+  const MINUTE = 60,
+    HOUR = 3600,
+    DAY = 86400;
   const LENGTHS = [
-    1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
-    HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 5 * DAY, 10 * DAY, 30 * DAY, 100 * DAY, 365 * DAY,
+    1,
+    2,
+    5,
+    10,
+    15,
+    30,
+    MINUTE,
+    2 * MINUTE,
+    5 * MINUTE,
+    10 * MINUTE,
+    15 * MINUTE,
+    30 * MINUTE,
+    HOUR,
+    2 * HOUR,
+    3 * HOUR,
+    6 * HOUR,
+    12 * HOUR,
+    DAY,
+    2 * DAY,
+    5 * DAY,
+    10 * DAY,
+    30 * DAY,
+    100 * DAY,
+    365 * DAY,
   ];
 
   // A scale: `at(value)` is a pixel, `value(pixel)` its inverse. `domain` may be turned around.
@@ -17,7 +41,9 @@
     const middle = (from + to) / 2;
     const through = kind === "log" ? Math.log : Number;
     return {
-      kind, domain, range,
+      kind,
+      domain,
+      range,
       at: (value) => (slope === 0 ? middle : from + slope * (through(value) - a)),
       value: (pixel) => {
         const inside = slope === 0 ? a : a + (pixel - from) / slope;
@@ -29,7 +55,8 @@
   // The smallest and the largest value, with some room; at least something if all are equal.
   function domain(values, axis, zero = false) {
     const log = axis.scale === "log";
-    let low = Infinity, high = -Infinity;
+    let low = Infinity,
+      high = -Infinity;
     for (const value of values) {
       if (value === null || !Number.isFinite(value) || (log && value <= 0)) continue;
       if (value < low) low = value;
@@ -67,7 +94,10 @@
   function shortNumber(value, step) {
     if (value === 0) return "0";
     const size = Math.abs(value);
-    if (size >= 1e6 || size < 1e-4) return general(value, 3).replace(/e([+-])0?(\d)/, "e$1$2").replace("e+", "e");
+    if (size >= 1e6 || size < 1e-4)
+      return general(value, 3)
+        .replace(/e([+-])0?(\d)/, "e$1$2")
+        .replace("e+", "e");
     const decimals = step ? Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)) : null;
     return decimals === null ? plain(value) : value.toFixed(Math.min(decimals, 12));
   }
@@ -75,10 +105,19 @@
   // One unit for a whole axis of durations: 0, 30, 60 s or 0, 0.5, 1 h.
   function secondsTicks(low, high, count) {
     const top = Math.max(Math.abs(low), Math.abs(high));
-    const [unit, length] = [["days", DAY], ["h", HOUR], ["min", MINUTE], ["s", 1], ["ms", 1e-3], ["µs", 1e-6]]
-      .find(([, size]) => top >= 1.5 * size) || ["µs", 1e-6];
+    const [unit, length] = [
+      ["days", DAY],
+      ["h", HOUR],
+      ["min", MINUTE],
+      ["s", 1],
+      ["ms", 1e-3],
+      ["µs", 1e-6],
+    ].find(([, size]) => top >= 1.5 * size) || ["µs", 1e-6];
     const raw = (high - low) / count;
-    const step = length < MINUTE ? niceStep(raw / length) * length : LENGTHS.find((s) => s >= raw) || niceStep(raw / DAY) * DAY;
+    const step =
+      length < MINUTE
+        ? niceStep(raw / length) * length
+        : LENGTHS.find((s) => s >= raw) || niceStep(raw / DAY) * DAY;
     return multiples(low, high, step).map((at) => {
       return { at, text: at === 0 ? "0" : `${plain(Number((at / length).toPrecision(4)))} ${unit}` };
     });
@@ -101,13 +140,17 @@
     if (format === "seconds") return secondsTicks(low, high, count);
     if (format === "bytes") {
       const unit = [1e12, 1e9, 1e6, 1e3].find((size) => high >= size) || 1e3;
-      return multiples(low, high, niceStep((high - low) / count / unit) * unit)
-        .map((at) => ({ at, text: at === 0 ? "0" : bytes(at) }));
+      return multiples(low, high, niceStep((high - low) / count / unit) * unit).map((at) => ({
+        at,
+        text: at === 0 ? "0" : bytes(at),
+      }));
     }
     const step = niceStep((high - low) / count);
     const percent = format === "percent";
-    return multiples(low, high, step)
-      .map((at) => ({ at, text: percent ? `${shortNumber(100 * at, 100 * step)}%` : shortNumber(at, step) }));
+    return multiples(low, high, step).map((at) => ({
+      at,
+      text: percent ? `${shortNumber(100 * at, 100 * step)}%` : shortNumber(at, step),
+    }));
   }
 
   const ROUND = { [MINUTE]: "1 min", [HOUR]: "1 h", [DAY]: "1 day" };
@@ -129,15 +172,40 @@
     let levels = [[1, 2, 5], [1, 3], [1]].map((marks) => decades(marks));
     if (format === "seconds") levels = levels.map((level, i) => spokenTimes(level, i));
     levels.push(...[2, 3, 4, 6].map((every) => decades([1], every)));
-    const inside = levels.map((level) => level.filter((at) => at >= low * (1 - 1e-9) && at <= high * (1 + 1e-9)));
+    const inside = levels.map((level) =>
+      level.filter((at) => at >= low * (1 - 1e-9) && at <= high * (1 + 1e-9)),
+    );
     if (inside[0].length < 2) return [linearTicks(low, high, 4, format), linearTicks(low, high, 2, format)];
-    return inside.filter((level) => level.length > 1).map((level) => level.map((at) => ({ at, text: label(at) })));
+    return inside
+      .filter((level) => level.length > 1)
+      .map((level) => level.map((at) => ({ at, text: label(at) })));
   }
 
   // Above a second, minutes and hours are rounder than powers of ten.
   function spokenTimes(level, i) {
     const long = [
-      [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, HOUR, 2 * HOUR, 5 * HOUR, 12 * HOUR, DAY, 2 * DAY, 5 * DAY, 10 * DAY, 30 * DAY, 100 * DAY],
+      [
+        1,
+        2,
+        5,
+        10,
+        30,
+        60,
+        120,
+        300,
+        600,
+        1800,
+        HOUR,
+        2 * HOUR,
+        5 * HOUR,
+        12 * HOUR,
+        DAY,
+        2 * DAY,
+        5 * DAY,
+        10 * DAY,
+        30 * DAY,
+        100 * DAY,
+      ],
       [1, 10, 60, 600, HOUR, 6 * HOUR, DAY, 10 * DAY, 100 * DAY],
       [1, 60, HOUR, DAY, 30 * DAY],
     ][i];

@@ -8,8 +8,10 @@
   // Charts below each other, or side by side where they are small.
   function group(store, names, { grid = false, height } = {}) {
     const node = el("div", { class: grid ? "small-multiples" : "chart-group" });
-    const drawn = new Map(), note = el("p", { class: "note" });
-    const options = (name) => (grid ? { store, height, plain: true, title: name.replace(/^dependence_/, "") } : { store, height });
+    const drawn = new Map(),
+      note = el("p", { class: "note" });
+    const options = (name) =>
+      grid ? { store, height, plain: true, title: name.replace(/^dependence_/, "") } : { store, height };
     const update = (list = names) => {
       names = list;
       for (const name of names) {
@@ -23,7 +25,10 @@
         chart.destroy();
         drawn.delete(name);
       }
-      put(note, grid ? [...new Set(names.map((name) => store.data.charts[name]?.note).filter(Boolean))].join(" ") : "");
+      put(
+        note,
+        grid ? [...new Set(names.map((name) => store.data.charts[name]?.note).filter(Boolean))].join(" ") : "",
+      );
     };
     update();
     return { node: grid ? el("div", {}, node, note) : node, update };
@@ -47,7 +52,8 @@
     show(current);
     return {
       node: el("div", {}, choice, area),
-      update: () => (drawn && store.data.charts[current] ? drawn.update(store.data.charts[current]) : show(current)),
+      update: () =>
+        drawn && store.data.charts[current] ? drawn.update(store.data.charts[current]) : show(current),
     };
   }
 
@@ -56,17 +62,46 @@
     const update = () => {
       const { running: trials, study } = store.data;
       const actions = tw.hooks.runningActions;
-      node.replaceChildren(...trials.map((one) => {
-        const spent = Math.max(0, study.made - one.started);
-        const whole = one.expected_end === null || one.expected_end === undefined ? null : one.expected_end - one.started;
-        const rest = whole === null ? "end unknown" : whole > spent ? `about ${tw.format.spoken(whole - spent)} left` : "longer than expected";
-        return el("div", { class: "run card" },
-          el("div", { class: "run-head" }, el("strong", {}, `Trial ${one.trial}`), one.worker ? el("span", { class: "soft" }, brief(one.worker, 40)) : null),
-          el("progress", { max: 1, value: whole ? Math.min(1, spent / whole) : null, "aria-label": `Trial ${one.trial}: ${rest}` }),
-          el("p", { class: "soft" }, `${tw.format.spoken(spent)} so far, ${rest}`),
-          el("p", { class: "mono soft" }, brief(Object.entries(one.params || {}).map(([k, v]) => `${k} ${tw.format.show(v)}`).join(", "), 200)),
-          actions ? el("div", { class: "actions" }, actions(one)) : null);
-      }));
+      node.replaceChildren(
+        ...trials.map((one) => {
+          const spent = Math.max(0, study.made - one.started);
+          const whole =
+            one.expected_end === null || one.expected_end === undefined ? null : one.expected_end - one.started;
+          const rest =
+            whole === null
+              ? "end unknown"
+              : whole > spent
+                ? `about ${tw.format.spoken(whole - spent)} left`
+                : "longer than expected";
+          return el(
+            "div",
+            { class: "run card" },
+            el(
+              "div",
+              { class: "run-head" },
+              el("strong", {}, `Trial ${one.trial}`),
+              one.worker ? el("span", { class: "soft" }, brief(one.worker, 40)) : null,
+            ),
+            el("progress", {
+              "max": 1,
+              "value": whole ? Math.min(1, spent / whole) : null,
+              "aria-label": `Trial ${one.trial}: ${rest}`,
+            }),
+            el("p", { class: "soft" }, `${tw.format.spoken(spent)} so far, ${rest}`),
+            el(
+              "p",
+              { class: "mono soft" },
+              brief(
+                Object.entries(one.params || {})
+                  .map(([k, v]) => `${k} ${tw.format.show(v)}`)
+                  .join(", "),
+                200,
+              ),
+            ),
+            actions ? el("div", { class: "actions" }, actions(one)) : null,
+          );
+        }),
+      );
     };
     update();
     return { node, update };
@@ -90,36 +125,85 @@
 
   function failure(store, one, open) {
     const trials = one.trials.slice(0, 60).map((trial) => {
-      const pick = el("button", { type: "button", class: "pick", "aria-label": `Select trial ${trial}` }, String(trial));
+      const pick = el(
+        "button",
+        { "type": "button", "class": "pick", "aria-label": `Select trial ${trial}` },
+        String(trial),
+      );
       pick.addEventListener("click", () => store.select(trial));
       return pick;
     });
     const more = one.trials.length > 60 ? ` and ${one.trials.length - 60} more` : "";
     const message = brief(one.message || "No message", 400);
     const body = el("div", { class: "failure-body" }, el("p", {}, "Trials ", trials, more));
-    if (one.detail) body.append(el("pre", { tabindex: 0, role: "region", "aria-label": "Traceback" }, visible(one.detail).slice(0, 20000)));
-    return el("details", { class: "failure card", open: open.has(message), "data-message": message },
-      el("summary", {}, el("span", { class: "failure-count" }, `${one.count} ×`), el("span", { class: "failure-message" }, message)), body);
+    if (one.detail)
+      body.append(
+        el(
+          "pre",
+          { "tabindex": 0, "role": "region", "aria-label": "Traceback" },
+          visible(one.detail).slice(0, 20000),
+        ),
+      );
+    return el(
+      "details",
+      { "class": "failure card", "open": open.has(message), "data-message": message },
+      el(
+        "summary",
+        {},
+        el("span", { class: "failure-count" }, `${one.count} ×`),
+        el("span", { class: "failure-message" }, message),
+      ),
+      body,
+    );
   }
 
   const code = (label, text) =>
-    el("div", { class: "code" },
-      el("div", { class: "code-head" }, el("h3", {}, label), copyButton("Copy", () => text, { "aria-label": `Copy: ${label}` })),
-      el("pre", { tabindex: 0, role: "region", "aria-label": label }, visible(text)));
+    el(
+      "div",
+      { class: "code" },
+      el(
+        "div",
+        { class: "code-head" },
+        el("h3", {}, label),
+        copyButton("Copy", () => text, { "aria-label": `Copy: ${label}` }),
+      ),
+      el("pre", { "tabindex": 0, "role": "region", "aria-label": label }, visible(text)),
+    );
 
   function reproduce(store) {
     const node = el("div", { class: "reproduce" });
     let known = "";
     const update = () => {
-      const given = store.data.reproduce || {}, now = JSON.stringify(given);
+      const given = store.data.reproduce || {},
+        now = JSON.stringify(given);
       if (now === known) return;
       known = now;
-      const facts = [...Object.entries(given.versions || {}), ["seed", store.data.study.seed], ["machine", given.machine]].filter(([, value]) => value !== null && value !== undefined && value !== "");
+      const facts = [
+        ...Object.entries(given.versions || {}),
+        ["seed", store.data.study.seed],
+        ["machine", given.machine],
+      ].filter(([, value]) => value !== null && value !== undefined && value !== "");
       node.replaceChildren(
         ...(given.python ? [code("Python", given.python)] : []),
         ...(given.command ? [code("Command line", given.command)] : []),
-        ...(given.space ? [el("details", { class: "space" }, el("summary", {}, "The search space as JSON"), code("Space", given.space))] : []),
-        el("dl", { class: "versions" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, brief(name, 40)), el("dd", {}, brief(value, 200))))));
+        ...(given.space
+          ? [
+              el(
+                "details",
+                { class: "space" },
+                el("summary", {}, "The search space as JSON"),
+                code("Space", given.space),
+              ),
+            ]
+          : []),
+        el(
+          "dl",
+          { class: "versions" },
+          facts.map(([name, value]) =>
+            el("div", {}, el("dt", {}, brief(name, 40)), el("dd", {}, brief(value, 200))),
+          ),
+        ),
+      );
     };
     update();
     return { node, update };

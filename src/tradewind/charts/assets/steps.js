@@ -8,7 +8,8 @@
 
   // The step with the largest `from` that is not above the value; the first one below all.
   function stepAt(steps, value) {
-    let low = 0, high = steps.length - 1;
+    let low = 0,
+      high = steps.length - 1;
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
       if (steps[middle].from <= value) low = middle;
@@ -24,8 +25,18 @@
     return [...values].filter((value) => value >= low).sort((a, b) => a - b);
   }
 
-  const LENGTHS = [[1e-3, "millisecond"], [1, "second"], [60, "minute"], [3600, "hour"], [86400, "day"]];
-  const SIZES = [[1e6, "megabyte"], [1e9, "gigabyte"], [1e12, "terabyte"]];
+  const LENGTHS = [
+    [1e-3, "millisecond"],
+    [1, "second"],
+    [60, "minute"],
+    [3600, "hour"],
+    [86400, "day"],
+  ];
+  const SIZES = [
+    [1e6, "megabyte"],
+    [1e9, "gigabyte"],
+    [1e12, "terabyte"],
+  ];
 
   function units(unit) {
     if (unit === "s") return LENGTHS;

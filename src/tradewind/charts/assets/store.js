@@ -43,10 +43,11 @@
       const { best, parameters } = this.data;
       if (best && best.trial === trial && isPlain(best.params)) return best.params;
       const conditional = new Set((parameters || []).filter((one) => one.when).map((one) => one.name));
-      const found = {};
+      const found = Object.create(null); // a parameter may be called __proto__
       for (const column of this.columns) {
         if (!column.parameter) continue;
-        const name = column.title, value = this.cell(trial, column.key);
+        const name = column.title,
+          value = this.cell(trial, column.key);
         // None is a value of a parameter that is always set, and a gap in one that depends on others
         if (value === undefined || (value === null && conditional.has(name))) continue;
         found[name] = value;
@@ -94,7 +95,10 @@
     if (value === true) return "True";
     if (value === false) return "False";
     if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
-    if (isPlain(value)) return `{${Object.entries(value).map(([k, v]) => `${python(k)}: ${python(v)}`).join(", ")}}`;
+    if (isPlain(value))
+      return `{${Object.entries(value)
+        .map(([k, v]) => `${python(k)}: ${python(v)}`)
+        .join(", ")}}`;
     // JSON's escapes are Python's; what JSON leaves alone Python reads as it is, but for lone halves
     // of a pair, which JSON.stringify escapes too
     return JSON.stringify(value);

@@ -36,8 +36,12 @@
       const from = i === 0 ? x - 8 : x;
       group.append(
         svg("line", { class: "base", x1: x, x2: x, y1: at.top, y2: at.bottom }),
-        svg("text", { class: "axis-title strong", x: from, y: at.top - 20, "text-anchor": anchor },
-          svg("title", {}, tw.dom.brief(name, 500)), fit(name, Math.min(at.step || 200, 200) - 12, 600)),
+        svg(
+          "text",
+          { "class": "axis-title strong", "x": from, "y": at.top - 20, "text-anchor": anchor },
+          svg("title", {}, tw.dom.brief(name, 500)),
+          fit(name, Math.min(at.step || 200, 200) - 12, 600),
+        ),
       );
       if (at.gaps[i]) {
         const text = fit("not set", Math.max(40, (at.step || 120) - 20));
@@ -49,8 +53,12 @@
       for (const label of thin(labels, (a, b) => b.pixel - a.pixel >= SIZE + 3)) {
         group.append(
           svg("line", { class: "base", x1: x - 4, x2: x, y1: label.pixel, y2: label.pixel }),
-          svg("text", { class: "tick halo", x: x + 6, y: label.pixel + 4 },
-            svg("title", {}, tw.dom.brief(label.text, 500)), fit(label.text, Math.max(40, (at.step || 120) - 20))),
+          svg(
+            "text",
+            { class: "tick halo", x: x + 6, y: label.pixel + 4 },
+            svg("title", {}, tw.dom.brief(label.text, 500)),
+            fit(label.text, Math.max(40, (at.step || 120) - 20)),
+          ),
         );
       }
     });
@@ -70,15 +78,30 @@
       const shade = Math.max(0, Math.min(1, layer.shade[i] ?? 0));
       groups[Math.min(SHADES - 1, Math.floor(shade * SHADES))] += path;
       items.push({
-        x: at.left, y: at.height(row[0]), index: i, size: 4, layer, frame, path, row,
+        x: at.left,
+        y: at.height(row[0]),
+        index: i,
+        size: 4,
+        layer,
+        frame,
+        path,
+        row,
         trial: layer.trials.length ? layer.trials[i] : null,
         order: -shade,
       });
     });
     const many = layer.rows.length > 300 ? " many" : "";
-    const marks = svg("g", { class: `marks strands${many}` },
-      ...groups.map((d, i) => d && svg("path", { class: `strand shade-${i}`, d })));
-    return { group: marks, axes: drawAxes(layer, at), items, distance: (item, x, y) => distance(item, at, x, y) };
+    const marks = svg(
+      "g",
+      { class: `marks strands${many}` },
+      ...groups.map((d, i) => d && svg("path", { class: `strand shade-${i}`, d })),
+    );
+    return {
+      group: marks,
+      axes: drawAxes(layer, at),
+      items,
+      distance: (item, x, y) => distance(item, at, x, y),
+    };
   }
 
   // How far a place is from a strand, in pixels up or down.

@@ -16,7 +16,8 @@
 
   // Rows in the order of a column; rows without a value come last in both directions.
   function sorted(rows, i, down) {
-    const known = rows.filter((row) => !empty(row[i])), rest = rows.filter((row) => empty(row[i]));
+    const known = rows.filter((row) => !empty(row[i])),
+      rest = rows.filter((row) => empty(row[i]));
     known.sort((a, b) => (down ? -1 : 1) * compare(a[i], b[i]) || a[0] - b[0]);
     return [...known, ...rest];
   }
@@ -37,26 +38,48 @@
     build() {
       const help = unique("help");
       this.box = el("input", {
-        type: "search", class: "field", placeholder: "Filter: words, value>0.9, cost<2min, state=failed", "aria-label": "Filter the trials",
-        "aria-describedby": help, spellcheck: "false", autocomplete: "off",
+        "type": "search",
+        "class": "field",
+        "placeholder": "Filter: words, value>0.9, cost<2min, state=failed",
+        "aria-label": "Filter the trials",
+        "aria-describedby": help,
+        "spellcheck": "false",
+        "autocomplete": "off",
       });
       this.box.addEventListener("input", () => this.change(() => (this.text = this.box.value)));
-      this.chips = el("div", { class: "chips", role: "group", "aria-label": "States" });
+      this.chips = el("div", { "class": "chips", "role": "group", "aria-label": "States" });
       this.chooser = el("div", { class: "chooser" });
       this.count = el("p", { class: "count", role: "status" });
       this.problem = el("p", { class: "problem", id: help });
       this.head = el("tr");
       this.body = el("tbody");
-      this.pager = el("nav", { class: "pager", "aria-label": "Pages of the table" });
-      this.node = el("div", { class: "trials" },
-        el("div", { class: "toolbar" }, this.box, this.chips,
+      this.pager = el("nav", { "class": "pager", "aria-label": "Pages of the table" });
+      this.node = el(
+        "div",
+        { class: "trials" },
+        el(
+          "div",
+          { class: "toolbar" },
+          this.box,
+          this.chips,
           el("details", { class: "menu" }, el("summary", { class: "button" }, "Columns"), this.chooser),
           button("CSV", () => this.save("csv"), { "aria-label": "Download these rows as CSV" }),
-          button("JSON", () => this.save("json"), { "aria-label": "Download these rows as JSON" })),
+          button("JSON", () => this.save("json"), { "aria-label": "Download these rows as JSON" }),
+        ),
         this.problem,
-        el("div", { class: "table-frame", tabindex: 0, role: "region", "aria-label": "Trials" },
-          el("table", { class: "grid" }, el("caption", { class: "visually-hidden" }, "All trials"), el("thead", {}, this.head), this.body)),
-        el("div", { class: "table-foot" }, this.count, this.pager));
+        el(
+          "div",
+          { "class": "table-frame", "tabindex": 0, "role": "region", "aria-label": "Trials" },
+          el(
+            "table",
+            { class: "grid" },
+            el("caption", { class: "visually-hidden" }, "All trials"),
+            el("thead", {}, this.head),
+            this.body,
+          ),
+        ),
+        el("div", { class: "table-foot" }, this.count, this.pager),
+      );
     }
 
     // The data has changed; sorting, filter, columns and page stay.
@@ -74,25 +97,32 @@
     choices() {
       const i = this.store.position.get("state");
       const counts = new Map();
-      for (const row of i === undefined ? [] : this.store.rows) counts.set(row[i], (counts.get(row[i]) || 0) + 1);
+      for (const row of i === undefined ? [] : this.store.rows)
+        counts.set(row[i], (counts.get(row[i]) || 0) + 1);
       for (const state of [...this.states]) if (!counts.has(state)) this.states.delete(state);
       const known = new Map([...this.chips.children].map((chip) => [chip.dataset.state, chip]));
-      this.chips.replaceChildren(...[...counts].map(([state, count]) => {
-        const chip = known.get(String(state)) || this.chip(state);
-        put(chip, badge(state), ` ${count.toLocaleString("en-US")}`);
-        return chip;
-      }));
+      this.chips.replaceChildren(
+        ...[...counts].map(([state, count]) => {
+          const chip = known.get(String(state)) || this.chip(state);
+          put(chip, badge(state), ` ${count.toLocaleString("en-US")}`);
+          return chip;
+        }),
+      );
       if (this.chooser.childElementCount !== this.store.columns.length) {
         this.chooser.replaceChildren(...this.store.columns.map((column) => this.check(column)));
       }
     }
 
     chip(state) {
-      const chip = button("", () => {
-        if (!this.states.delete(state)) this.states.add(state);
-        chip.setAttribute("aria-pressed", String(this.states.has(state)));
-        this.change(() => {});
-      }, { class: "button chip", "aria-pressed": "false", "data-state": state });
+      const chip = button(
+        "",
+        () => {
+          if (!this.states.delete(state)) this.states.add(state);
+          chip.setAttribute("aria-pressed", String(this.states.has(state)));
+          this.change(() => {});
+        },
+        { "class": "button chip", "aria-pressed": "false", "data-state": state },
+      );
       return chip;
     }
 
@@ -122,16 +152,26 @@
       const last = Math.max(0, Math.ceil(this.shown.length / PAGE) - 1);
       this.page = Math.min(this.page, last);
       const all = this.store.rows.length;
-      const some = this.shown.length === all ? plural(all, "trial") : `${this.shown.length.toLocaleString("en-US")} of ${plural(all, "trial")}`;
+      const some =
+        this.shown.length === all
+          ? plural(all, "trial")
+          : `${this.shown.length.toLocaleString("en-US")} of ${plural(all, "trial")}`;
       put(this.count, some);
-      const columns = this.store.columns.map((column, i) => ({ ...column, i })).filter((column) => !this.hidden.has(column.key));
+      const columns = this.store.columns
+        .map((column, i) => ({ ...column, i }))
+        .filter((column) => !this.hidden.has(column.key));
       this.heads(columns);
       const page = this.shown.slice(this.page * PAGE, (this.page + 1) * PAGE);
-      const focused = document.activeElement && this.body.contains(document.activeElement) ? document.activeElement.dataset.trial : null;
+      const focused =
+        document.activeElement && this.body.contains(document.activeElement)
+          ? document.activeElement.dataset.trial
+          : null;
       this.body.replaceChildren(...page.map((row) => this.row(row, columns)));
       if (!page.length) {
         const why = all ? "No trial passes the filter." : "There are no trials yet.";
-        this.body.append(el("tr", {}, el("td", { class: "nothing", colspan: Math.max(1, columns.length) }, why)));
+        this.body.append(
+          el("tr", {}, el("td", { class: "nothing", colspan: Math.max(1, columns.length) }, why)),
+        );
       }
       if (focused) this.body.querySelector(`button[data-trial="${CSS.escape(focused)}"]`)?.focus();
       this.turn(last);
@@ -151,13 +191,28 @@
     }
 
     headCell(column) {
-      const sort = button(brief(column.title, 40), () => this.change(() => {
-        const again = this.sort.key === column.key;
-        this.sort = { key: column.key, down: again && !this.sort.down };
-      }), { class: "sort", title: brief(column.title, 300) });
-      sort.append(svg("svg", { viewBox: "0 0 8 12", width: 8, height: 12, "aria-hidden": "true" },
-        svg("path", { class: "up", d: "M1 5 4 1 7 5z" }), svg("path", { class: "down", d: "M1 7 4 11 7 7z" })));
-      return el("th", { scope: "col", "data-key": column.key, class: numeric(column) ? "number" : null }, sort);
+      const sort = button(
+        brief(column.title, 40),
+        () =>
+          this.change(() => {
+            const again = this.sort.key === column.key;
+            this.sort = { key: column.key, down: again && !this.sort.down };
+          }),
+        { class: "sort", title: brief(column.title, 300) },
+      );
+      sort.append(
+        svg(
+          "svg",
+          { "viewBox": "0 0 8 12", "width": 8, "height": 12, "aria-hidden": "true" },
+          svg("path", { class: "up", d: "M1 5 4 1 7 5z" }),
+          svg("path", { class: "down", d: "M1 7 4 11 7 7z" }),
+        ),
+      );
+      return el(
+        "th",
+        { "scope": "col", "data-key": column.key, "class": numeric(column) ? "number" : null },
+        sort,
+      );
     }
 
     row(row, columns) {
@@ -168,7 +223,11 @@
         if (column.format === "state") return el("td", {}, badge(value));
         const text = tw.format.show(value, column.format);
         const long = text.length > 40;
-        return el("td", { class: numeric(column) ? "number" : "text", title: long ? brief(text, 1000) : null }, brief(text, 120));
+        return el(
+          "td",
+          { class: numeric(column) ? "number" : "text", title: long ? brief(text, 1000) : null },
+          brief(text, 120),
+        );
       });
       const node = el("tr", { "data-trial": trial }, cells);
       node.addEventListener("click", (event) => {
@@ -178,7 +237,11 @@
     }
 
     pick(trial) {
-      return button(String(trial), () => this.toggle(trial), { class: "pick", "data-trial": trial, "aria-label": `Select trial ${trial}` });
+      return button(String(trial), () => this.toggle(trial), {
+        "class": "pick",
+        "data-trial": trial,
+        "aria-label": `Select trial ${trial}`,
+      });
     }
 
     toggle(trial) {
@@ -190,27 +253,52 @@
       const frontier = new Set(this.store.data.frontier || []);
       for (const row of this.body.querySelectorAll("tr[data-trial]")) {
         const trial = Number(row.dataset.trial);
-        const chosen = trial === this.store.chosen, selected = trial === this.store.selected;
+        const chosen = trial === this.store.chosen,
+          selected = trial === this.store.selected;
         row.classList.toggle("chosen", chosen);
         row.classList.toggle("selected", selected);
         row.classList.toggle("efficient", frontier.has(trial));
         const pick = row.querySelector(".pick");
         if (!pick) continue;
         pick.setAttribute("aria-pressed", String(selected));
-        pick.setAttribute("aria-label", `Select trial ${trial}${chosen ? ", the chosen model" : ""}${frontier.has(trial) ? ", on the frontier" : ""}`);
+        pick.setAttribute(
+          "aria-label",
+          `Select trial ${trial}${chosen ? ", the chosen model" : ""}${frontier.has(trial) ? ", on the frontier" : ""}`,
+        );
       }
     }
 
     turn(last) {
       const go = (label, page, name) =>
-        button(label, () => { this.page = page; this.rows(); }, { class: "button small", "aria-label": name, disabled: page < 0 || page > last || page === this.page });
-      const held = document.activeElement && this.pager.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
+        button(
+          label,
+          () => {
+            this.page = page;
+            this.rows();
+          },
+          {
+            "class": "button small",
+            "aria-label": name,
+            "disabled": page < 0 || page > last || page === this.page,
+          },
+        );
+      const held =
+        document.activeElement && this.pager.contains(document.activeElement)
+          ? document.activeElement.getAttribute("aria-label")
+          : null;
       this.pager.hidden = last === 0;
       this.pager.replaceChildren(
-        go("«", 0, "First page"), go("‹", this.page - 1, "Previous page"),
+        go("«", 0, "First page"),
+        go("‹", this.page - 1, "Previous page"),
         el("span", {}, `${this.page + 1} of ${last + 1}`),
-        go("›", this.page + 1, "Next page"), go("»", last, "Last page"));
-      if (held) ([...this.pager.children].find((node) => node.getAttribute("aria-label") === held && !node.disabled) || this.box).focus();
+        go("›", this.page + 1, "Next page"),
+        go("»", last, "Last page"),
+      );
+      if (held)
+        (
+          [...this.pager.children].find((node) => node.getAttribute("aria-label") === held && !node.disabled) ||
+          this.box
+        ).focus();
     }
 
     // Turn to the page that holds a trial, without the filter if it hides the trial.
@@ -233,7 +321,9 @@
       const { columns, data } = this.store;
       const name = fileName(data.study.name, `-trials.${kind}`);
       if (kind === "csv") return download(name, "text/csv;charset=utf-8", csv(columns, this.shown));
-      const records = this.shown.map((row) => Object.fromEntries(columns.map((column, i) => [column.key, row[i] ?? null])));
+      const records = this.shown.map((row) =>
+        Object.fromEntries(columns.map((column, i) => [column.key, row[i] ?? null])),
+      );
       return download(name, "application/json", `${JSON.stringify(records, null, 1)}\n`);
     }
   }
@@ -255,7 +345,9 @@
   }
 
   // A state as a word with a dot of its colour.
-  const badge = (state) => el("span", { class: `badge state-${String(state).replace(/[^a-z]/g, "")}` }, String(state));
+  const STATES = ["waiting", "running", "finished", "failed", "abandoned"];
+  const badge = (state) =>
+    el("span", { class: `badge${STATES.includes(state) ? ` state-${state}` : ""}` }, brief(state, 30));
 
   tw.Table = Table;
   tw.table = { csv, badge, sorted };

@@ -13,7 +13,8 @@
     const lines = trial === null ? [] : [`Trial ${trial}`];
     if (layer.name && trial === null) lines.push(brief(layer.name, 80));
     const say = (axis, value) => {
-      const shown = axis.scale === "category" ? axis.labels[Math.round(value)] : tw.format.show(value, axis.format);
+      const shown =
+        axis.scale === "category" ? axis.labels[Math.round(value)] : tw.format.show(value, axis.format);
       lines.push(axis.title ? `${brief(axis.title, 60)}: ${brief(shown, 80)}` : brief(shown, 80));
     };
     const { x, y } = frame.panel;
@@ -35,7 +36,8 @@
 
   // The item under a pointer; of items at one place the one drawn last, which is on top.
   function nearest(scene, x, y) {
-    let found = null, least = REACH;
+    let found = null,
+      least = REACH;
     for (const item of scene.items) {
       const far = scene.distance && item.row ? scene.distance(item, x, y) : distanceTo(item, x, y);
       if (far <= least) [found, least] = [item, far];
@@ -45,18 +47,27 @@
 
   // Panels one after the other, each from left to right.
   const inOrder = (items) =>
-    [...items].sort((a, b) =>
-      (a.order ?? 0) - (b.order ?? 0) || a.frame.box.top - b.frame.box.top || a.frame.box.left - b.frame.box.left || a.x - b.x || b.y - a.y);
+    [...items].sort(
+      (a, b) =>
+        (a.order ?? 0) - (b.order ?? 0) ||
+        a.frame.box.top - b.frame.box.top ||
+        a.frame.box.left - b.frame.box.left ||
+        a.x - b.x ||
+        b.y - a.y,
+    );
 
   const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, PageDown: 10, PageUp: -10 };
 
   // `view` is {plot, scene(), point(item), select(trial)}: the focusable element, what is drawn in
   // it, how an item is pointed at, and what happens when a reader picks one.
   function walk(view) {
-    const tip = el("div", { class: "tip", "aria-hidden": "true" });
-    const readout = el("p", { class: "visually-hidden", "aria-live": "polite" });
+    const tip = el("div", { "class": "tip", "aria-hidden": "true" });
+    const readout = el("p", { "class": "visually-hidden", "aria-live": "polite" });
     view.plot.append(tip, readout);
-    let current = null, order = null, known = null, frame = 0;
+    let current = null,
+      order = null,
+      known = null,
+      frame = 0;
 
     function show(item) {
       current = item;
@@ -65,7 +76,8 @@
       if (item === null) return;
       const [title, ...lines] = describe(item).split("\n");
       put(tip, el("strong", {}, title), lines.length ? `\n${lines.join("\n")}` : null);
-      const width = view.plot.clientWidth, height = view.plot.clientHeight;
+      const width = view.plot.clientWidth,
+        height = view.plot.clientHeight;
       const left = item.x - view.plot.scrollLeft;
       const x = left + 16 + tip.offsetWidth > width ? Math.max(0, left - 16 - tip.offsetWidth) : left + 16;
       const y = Math.max(0, Math.min(item.y - tip.offsetHeight / 2, height - tip.offsetHeight));
@@ -91,9 +103,11 @@
     }
 
     view.plot.addEventListener("keydown", (event) => {
-      if (event.target !== view.plot || event.ctrlKey || event.metaKey || event.altKey || !sorted().length) return;
+      if (event.target !== view.plot || event.ctrlKey || event.metaKey || event.altKey || !sorted().length)
+        return;
       const at = placeOfCurrent();
-      if (event.key in STEPS) visit(at < 0 ? (STEPS[event.key] > 0 ? 0 : order.length - 1) : at + STEPS[event.key]);
+      if (event.key in STEPS)
+        visit(at < 0 ? (STEPS[event.key] > 0 ? 0 : order.length - 1) : at + STEPS[event.key]);
       else if (event.key === "Home") visit(0);
       else if (event.key === "End") visit(order.length - 1);
       else if (event.key === "Enter" || event.key === " ") pick(current);
