@@ -1,0 +1,99 @@
+"""Chromium, without a window and a network, for the tests of the report and the dashboard."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import urlparse
+
+import pytest
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+
+from tradewind.charts.page import write_page
+
+CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+ARGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+
+
+@dataclass
+class Watch:
+    """What a page does that it should not: console messages, errors, dialogs, requests."""
+
+    console: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def over(self, page: Page) -> Page:
+        page.on("console", lambda it: self.console.append(f"{it.type}: {it.text}"))
+        page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("dialog", self._dismiss)
+        return page
+
+    def _dismiss(self, dialog: Dialog) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def outside(self) -> list[str]:
+        """Requests that leave the page: a file, its own data and blobs may be read."""
+        return [
+            url for url in self.requests if urlparse(url).scheme not in ("file", "data", "blob")
+        ]
+
+
+OpenReport: TypeAlias = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A browser with a fresh user folder. It must be there: nothing is skipped without it."""
+    if not CHROMIUM.exists():
+        pytest.fail(
+            f"the browser tests need Chromium at {CHROMIUM}: install Debian's package `chromium`, "
+            "or set the environment variable CHROMIUM to its path"
+        )
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=[*ARGS])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    """Nothing may be logged, asked or requested, whatever a test does with a page."""
+    seen = Watch()
+    yield seen
+    assert seen.console == []
+    assert seen.dialogs == []
+    assert seen.outside() == []
+
+
+@pytest.fixture
+def open_report(chromium: Browser, watch: Watch, tmp_path: Path) -> Iterator[OpenReport]:
+    """Write a report of page data, open it, and watch it: `open_report(data, width=390)`."""
+    contexts = []
+
+    def open_page(
+        data: dict[str, Any], *, width: int = 1280, height: int = 900, **settings: Any
+    ) -> Page:
+        path = tmp_path / "report.html"
+        path.write_text(write_page(data, title="A study"), "utf-8")
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, locale="en-US", **settings
+        )
+        contexts.append(context)
+        page = watch.over(context.new_page())
+        page.set_default_timeout(10_000)
+        page.goto(path.as_uri())
+        page.wait_for_selector("main")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
