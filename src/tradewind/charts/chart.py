@@ -134,4 +134,13 @@ class Chart:
 
     def to_dict(self) -> dict[str, Any]:
         """The chart as plain data, for a page."""
-        return asdict(self)
+        panels = [
+            {
+                "x": asdict(panel.x),
+                "y": asdict(panel.y),
+                "layers": [dict(vars(layer)) for layer in panel.layers],  # may hold many numbers
+                "title": panel.title,
+            }
+            for panel in self.panels
+        ]
+        return {**vars(self), "panels": panels}

@@ -24,6 +24,7 @@ from tradewind.types import Array
 _POINTS = 12  # values of a parameter
 _ROWS = 40  # configurations that are averaged
 _MOST_CHOICES = 40
+_SAME = 1.05  # costs within this factor count as the same
 
 
 def dependence(facts: Facts, name: str) -> Chart:
@@ -81,6 +82,8 @@ def _summary(facts: Facts, found: PartialDependence) -> str:
         return said
     costs = np.array([it.value for it in found.cost])
     low, high = int(costs.argmin()), int(costs.argmax())
+    if costs[high] <= _SAME * costs[low]:
+        return f"{said} The cost hardly depends on it."
     return (
         f"{said} The cost goes from {facts.cost.say(float(costs[low]))} at "
         f"{label(found.values[low])} to {facts.cost.say(float(costs[high]))} at "

@@ -40,7 +40,7 @@ def thinned(rows: Indices, keep: Sequence[int] = ()) -> Indices:
     """At most `MOST` of these rows, spread evenly, besides those to `keep`."""
     if len(rows) <= MOST:
         return rows
-    return np.union1d(spread_evenly(rows, MOST), np.intersect1d(rows, list(keep)))
+    return np.union1d(spread_evenly(rows, MOST), np.intersect1d(rows, np.array(keep, dtype=np.intp)))
 
 
 def thinning_note(shown: int, of: int) -> str:

@@ -219,7 +219,11 @@ class Facts:
 
     def texts(self, rows: Indices) -> list[str]:
         """What a reader sees of finished trials on hovering."""
-        return [self._text(int(i)) for i in rows]
+        return [self._texts[i] for i in rows]
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return [self._text(i) for i in range(len(self.finished))]
 
     def _text(self, i: int) -> str:
         trial, cost = self.finished[i], float(self.history.cost[i])

@@ -34,8 +34,8 @@ def frontier(facts: Facts) -> Chart:
     known = np.flatnonzero(np.isfinite(cost))
     if not len(known):
         return nothing(NAME, TITLE, f"{NO_COSTS} Without costs there is no frontier.")
-    marked = [*facts.efficient, *([] if facts.choice is None else [facts.choice])]
-    rest = np.setdiff1d(known, marked)
+    marked = {*facts.efficient, *([] if facts.choice is None else [facts.choice])}
+    rest = np.setdiff1d(known, list(marked))
     others = thinned(rest)
     layers: list[Layer] = [
         _points(facts, others, "other trials", "muted"),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
-_FIGURES: dict[str, Callable[[Facts], Chart]] = {
+FIGURES: dict[str, Callable[[Facts], Chart]] = {
     "frontier": frontier,
     "progress_trials": partial(progress, over="trials"),
     "progress_time": partial(progress, over="time"),
@@ -55,7 +55,11 @@ def page_data(
 ) -> dict[str, Any]:
     """The whole page; without `models`, only the charts that need none, and their sections.
     `storage` is where the study is kept, in words, if that is to be shown."""
-    facts = Facts.of(study)
+    return assemble(Facts.of(study), storage=storage, models=models)
+
+
+def assemble(facts: Facts, *, storage: str | None = None, models: bool = True) -> dict[str, Any]:
+    """The page of these facts, as `page_data` returns it."""
     drawn = charts(facts, models=models)
     return {
         "format": FORMAT,
@@ -180,8 +184,8 @@ def running(facts: Facts) -> list[dict[str, Any]]:
 
 def charts(facts: Facts, *, models: bool = True) -> dict[str, dict[str, Any]]:
     """All charts by name, or those that need no models."""
-    names = [name for name in _FIGURES if models or name not in _FITTED]
-    drawn = {name: _FIGURES[name](facts) for name in names}
+    names = [name for name in FIGURES if models or name not in _FITTED]
+    drawn = {name: FIGURES[name](facts) for name in names}
     if models:
         drawn |= {f"dependence_{name}": dependence(facts, name) for name in effects_of(facts)}
     return {name: chart.to_dict() for name, chart in drawn.items()}
