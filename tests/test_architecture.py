@@ -20,7 +20,7 @@ BASE = (
     *("output", "html", "amounts"),
 )
 ROOMS = {
-    "types": ("errors", "bounds", "html"),
+    "types": ("amounts", "errors", "bounds", "html"),
     "errors": (),
     "bounds": ("errors", "plain"),
     "checks": ("errors", "plain", "types"),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias, TypeV
 import numpy as np
 from numpy.typing import NDArray
 
+from tradewind.amounts import memory, number, spoken
 from tradewind.bounds import check_outcome
 from tradewind.errors import SUGGESTIONS, no_attribute
 from tradewind.html import shortened, table
@@ -321,7 +322,7 @@ class Trials(list[TrialType]):
 
 
 _MOST_LINES = 20  # of a list of trials as text
-_UNITS = {"wall": " s", "cpu": " s", "gpu": " s", "memory": " bytes"}
+_AMOUNTS = {"wall": spoken, "cpu": spoken, "gpu": spoken, "memory": memory}
 
 
 def _shown(value: object) -> str:
@@ -331,12 +332,13 @@ def _shown(value: object) -> str:
 
 
 def _cost(trial: Trial) -> str:
-    """`0.125 s`, `3.2 (money)`, or a number if the objective returned it without a name."""
+    """`12 ms`, `3.2 (money)`, or a number if the objective returned it without a name."""
     if trial.cost is None:
         return ""
-    unit = _UNITS.get(trial.cost_name, f" ({trial.cost_name})")
+    if trial.cost_name not in _AMOUNTS:
+        return f"{number(trial.cost)} ({trial.cost_name})"
     measured = trial.usage is not None and trial.usage.clock != "reported"
-    return f"{trial.cost:.4g}" + unit * (measured or trial.cost_name not in _UNITS)
+    return (_AMOUNTS[trial.cost_name] if measured else number)(trial.cost)
 
 
 def _params(trial: Trial) -> str:

@@ -76,7 +76,7 @@ def test_a_trial_shows_its_result_and_its_parameters() -> None:
     cells = shown(finished().trials[3]).cells
     facts = dict(zip(cells[2::2], cells[3::2], strict=True))
     assert facts["value"] == "0.9844"
-    assert facts["cost"] == "1.375"
+    assert facts["cost"] == "1.4"
     assert facts["x"] == "0.375"
     assert facts["f1 (attribute)"] == "0.5"
 
@@ -93,7 +93,7 @@ def test_measured_costs_have_units_and_others_their_names() -> None:
     assert shown(study.trials).cells[8].endswith(" s")
     money = tw.create_study({"x": (0.0, 1.0)}, seed=0, cost="money")
     money.add({"x": 0.5}, 1.0, cost=3.25)
-    assert shown(money.trials).cells[8] == "3.25 (money)"
+    assert shown(money.trials).cells[8] == "3.3 (money)"
 
 
 def test_trials_are_a_list_and_a_table() -> None:
