@@ -7,6 +7,7 @@ The objective only pretends to train, so that every run of this file gives the s
 from __future__ import annotations
 
 import math
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import tradewind as tw
 from tradewind.runners import SimulatedRunner
 
 HERE = Path(__file__).parent
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 ARGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--hide-scrollbars")
 
 SPACE = tw.Space(

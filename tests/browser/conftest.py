@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,8 @@ from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
 from tradewind.charts.page import write_page
 
-CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+INSTALLED = shutil.which("chromium") or shutil.which("google-chrome")
+CHROMIUM = Path(os.environ.get("CHROMIUM") or INSTALLED or "/usr/bin/chromium")
 ARGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),

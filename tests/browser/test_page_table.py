@@ -115,6 +115,8 @@ def test_columns_can_be_hidden(page: Page) -> None:
     expect(page.locator("thead th", has_text="model")).to_have_count(0)
     page.get_by_role("checkbox", name="model").check()
     expect(page.locator("thead th", has_text="model")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("checkbox", name="model")).to_be_hidden()
 
 
 def test_a_selected_row_is_marked_in_the_charts(page: Page) -> None:

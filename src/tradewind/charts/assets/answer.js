@@ -61,7 +61,7 @@
       if (this.chart) this.chart.highlight();
       if (!known) return this.nothing();
       const own = store.goal.kind === "own";
-      put(this.eyebrow, own ? `The study’s choice · ${brief(study.goal || "", 160)}` : "Your choice");
+      put(this.eyebrow, own ? `The study’s choice · ${store.goal.text}` : "Your choice");
       put(this.sentence, brief(this.choice.sentence(), 900));
       put(
         this.figures,

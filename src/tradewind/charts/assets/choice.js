@@ -163,24 +163,22 @@
 
     // What the study itself would choose.
     own() {
-      const { best, study } = this.store.data,
-        alpha = this.sliders.tradeoff && this.sliders.tradeoff.choice.start;
+      const { best, study } = this.store.data;
+      const alpha = this.sliders.tradeoff && this.sliders.tradeoff.choice.start;
       if (alpha !== null && alpha !== undefined) {
         this.show("tradeoff");
         this.sliders.tradeoff.set(alpha);
       }
       const slider = this.sliders[this.kind];
       const settled = slider && alpha !== null && alpha !== undefined;
-      put(
-        this.said,
-        settled ? slider.choice.say(slider.value()) : slider ? "Move the slider to choose another way." : "",
-      );
+      const said = settled ? slider.choice.say(slider.value()) : "";
+      put(this.said, said || (slider ? "Move the slider to choose another way." : ""));
       this.actions.hidden = true;
       const first = slider ? stepAt(slider.choice.steps, slider.value()).trial : null;
       this.store.choose(best ? best.trial : first, {
         kind: "own",
         value: null,
-        text: brief(study.goal || "", 200),
+        text: said || brief(study.goal || "", 160),
       });
     }
 
@@ -194,8 +192,8 @@
 
     // What the frontier chart shows of the goal: the limit, or all that is as good as the chosen model.
     guides(frame, scene) {
-      const { goal } = this.store,
-        { tradeoff } = this.sliders;
+      const { goal } = this.store;
+      const { tradeoff } = this.sliders;
       const own =
         goal.kind === "own" && tradeoff && tradeoff.choice.start !== null ? tradeoff.choice.start : null;
       if (goal.kind === "limit") return limitGuide(frame, goal.value);

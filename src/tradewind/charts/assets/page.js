@@ -30,6 +30,8 @@
     reproduce: "How to reproduce",
   };
 
+  const ALWAYS = ["answer", "table", "reproduce"];
+
   // The sections of the data, and those that the page has anyway, in order.
   function sectionsOf(data) {
     const given = (data.sections || []).map((section) => ({ text: "", charts: [], ...section }));
@@ -41,7 +43,9 @@
     if (!has("running") && (data.running || []).length) list.push(own("running"));
     list.push(...rest);
     for (const id of ["failures", "table", "reproduce"]) if (!has(id)) list.push(own(id));
-    return list.filter((section) => section.id !== "running" || (data.running || []).length);
+    const blank = !data.trials || !data.trials.rows.length; // charts of no trials at all say nothing
+    const runs = (data.running || []).length > 0;
+    return list.filter(({ id }) => (id === "running" ? runs : !blank || ALWAYS.includes(id)));
   }
 
   function contents(page, section) {

@@ -53,6 +53,7 @@
       this.problem = el("p", { class: "problem", id: help });
       this.head = el("tr");
       this.body = el("tbody");
+      this.menu = menu("Columns", this.chooser);
       this.pager = el("nav", { "class": "pager", "aria-label": "Pages of the table" });
       this.node = el(
         "div",
@@ -62,7 +63,7 @@
           { class: "toolbar" },
           this.box,
           this.chips,
-          el("details", { class: "menu" }, el("summary", { class: "button" }, "Columns"), this.chooser),
+          this.menu,
           button("CSV", () => this.save("csv"), { "aria-label": "Download these rows as CSV" }),
           button("JSON", () => this.save("json"), { "aria-label": "Download these rows as JSON" }),
         ),
@@ -326,6 +327,22 @@
       );
       return download(name, "application/json", `${JSON.stringify(records, null, 1)}\n`);
     }
+  }
+
+  // A button that opens something; Escape and a click elsewhere close it.
+  function menu(label, contents) {
+    const summary = el("summary", { class: "button" }, label);
+    const node = el("details", { class: "menu" }, summary, contents);
+    node.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !node.open) return;
+      node.open = false;
+      summary.focus();
+    });
+    document.addEventListener("pointerdown", function close(event) {
+      if (!node.contains(event.target)) node.open = false;
+      if (!node.isConnected) document.removeEventListener("pointerdown", close);
+    });
+    return node;
   }
 
   const numeric = (column) => !["text", "state"].includes(column.format);
