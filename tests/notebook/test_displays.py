@@ -90,7 +90,7 @@ def test_a_failed_trial_shows_the_last_line_of_its_error() -> None:
 def test_measured_costs_have_units_and_others_their_names() -> None:
     study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
     study.optimize(lambda trial: 1.0, n_trials=1)
-    assert shown(study.trials).cells[8].endswith(" s")
+    assert shown(study.trials).cells[8].endswith("s")
     money = tw.create_study({"x": (0.0, 1.0)}, seed=0, cost="money")
     money.add({"x": 0.5}, 1.0, cost=3.25)
     assert shown(money.trials).cells[8] == "3.3 (money)"
