@@ -80,6 +80,8 @@ def decisions() -> list[tuple[str, str]]:
 def gather(build: Path) -> None:
     """Write the pages and the configuration of the site into a folder."""
     docs = build / "docs"
+    for old in (docs, build / "site", build / ".cache"):
+        shutil.rmtree(old, ignore_errors=True)
     for path in files():
         source, target = ROOT / path, docs / str(place(path))
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -103,10 +105,7 @@ def gather(build: Path) -> None:
 
 
 def build_site(build: Path) -> str:
-    """Build the site in a folder. Returns the warnings, "" if there are none."""
-    for old in ("docs", "site", ".cache"):
-        shutil.rmtree(build / old, ignore_errors=True)
-    gather(build)
+    """Build the site of the pages in a folder. Returns the warnings, "" if there are none."""
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
     command += ["--config-file", str(build / "mkdocs.yml")]
     done = subprocess.run(command, cwd=build, capture_output=True, text=True)
@@ -121,6 +120,7 @@ def build_site(build: Path) -> str:
 
 def main() -> None:
     build = ROOT / "build"
+    gather(build)
     if warnings := build_site(build):
         sys.exit(f"{warnings}\nThe documentation was not built: see the warnings above.")
     print(f"Open {build / 'site' / 'index.html'} in a browser.")
