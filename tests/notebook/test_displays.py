@@ -93,7 +93,7 @@ def test_measured_costs_have_units_and_others_their_names() -> None:
     assert shown(study.trials).cells[8].endswith("s")
     money = tw.create_study({"x": (0.0, 1.0)}, seed=0, cost="money")
     money.add({"x": 0.5}, 1.0, cost=3.25)
-    assert shown(money.trials).cells[8] == "3.3 (money)"
+    assert shown(money.trials).cells[8] == "3.2 (money)"
 
 
 def test_trials_are_a_list_and_a_table() -> None:
