@@ -56,11 +56,12 @@ def test_an_answer_is_a_table_for_people_and_json_for_programs(
 
 
 KEYS = {
-    "status": "study created direction seed goal goal_in_words cost unit trials counts queued spent "
-    "paused stopped best sentence running failures",
+    "status": "study created direction seed goal goal_in_words cost unit trials counts queued "
+    "spent paused stopped best sentence running failures",
     "best": "study goal unit best sentence",
     "frontier": "study cost unit frontier",
-    "explain": "study goal sentence choice most_accurate is_most_accurate gain costs configurations",
+    "explain": "study goal sentence choice most_accurate is_most_accurate gain costs "
+    "configurations",
     "replay": "study verdict proposals counts different sentence",
     "studies": "storage studies",
 }

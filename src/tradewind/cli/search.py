@@ -3,14 +3,19 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from tradewind.checks import seconds
 from tradewind.cli.config import RunFile
-from tradewind.cli.exits import UsageFault, without_passwords
+from tradewind.cli.exits import Exit, UsageFault, without_passwords
 from tradewind.cli.objective import objective_of
 from tradewind.cli.terminal import Data, emit, note
 
@@ -78,8 +83,30 @@ def search(settings: RunFile, *, quiet: bool, as_json: bool) -> None:
         note(f"{study.name} in {place}: {left}")
         if study.paused is not None:
             note(f"{study.name} is paused: it waits for `tradewind resume`")
-        _optimize(study, objective, settings, left, quiet=quiet)
+        with _heard_signals() as heard:
+            _optimize(study, objective, settings, left, quiet=quiet)
+        if signal.SIGINT in heard:
+            note(f"{study.name} was interrupted: run it again to continue")
+            raise typer.Exit(Exit.INTERRUPTED)
     emit(answers.status(study), as_json=as_json, draw=tables.status)
+
+
+@contextmanager
+def _heard_signals() -> Iterator[bytearray]:
+    """The numbers of the signals that arrive meanwhile, once they have. After the first Ctrl-C, a
+    search ends as if it were done."""
+    heard = bytearray()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for end in (ours, theirs):
+            end.setblocking(False)
+        before = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+        try:
+            yield heard
+        finally:
+            signal.set_wakeup_fd(before)
+            with suppress(BlockingIOError):
+                heard += ours.recv(4096)
 
 
 def _optimize(

@@ -64,7 +64,7 @@ def run(
 ) -> None:
     """Search as the run file says. Run it again to continue.
 
-    Ctrl-C finishes the running trials; Ctrl-C again stops them and puts them back.
+    Ctrl-C finishes the running trials, and Ctrl-C again stops them at once.
 
     \b
     Examples:
