@@ -1,7 +1,8 @@
-"""Make the pictures of the report: run a small study on a virtual clock, write its report, and take
-screenshots of it in Chromium: `python docs/images/make.py`.
+"""Make the pictures of the documentation: `python docs/images/make.py`.
 
-The objective only pretends to train, so that every run of this file gives the same study.
+The frontier is that of the example at the top of the README, with its measured seconds: what the
+example prints is printed here, too, for the README. The screenshots of the report show a study on a
+virtual clock, whose objective only pretends to train, so that they are always the same.
 """
 
 from __future__ import annotations
@@ -91,7 +92,19 @@ def make_study(n_trials: int = 90) -> tw.Study:
     return study
 
 
+def draw_frontier() -> None:
+    """Run the first example of the README, and draw its frontier."""
+    text = (HERE.parents[1] / "README.md").read_text(encoding="utf-8")
+    example = re.search(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert example is not None
+    names: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        exec(compile(example[1], "README.md", "exec"), names)
+    names["study"].plot.frontier().save(HERE / "frontier.png")
+
+
 def main() -> None:
+    draw_frontier()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
         report = Path(folder) / "report.html"
         make_study().report(report)
