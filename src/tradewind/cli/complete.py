@@ -68,6 +68,17 @@ def _safely(ctx: typer.Context, offered: Callable[[Place], list[str]]) -> list[s
         from tradewind.cli.places import find_place
 
         given: dict[str, Any] = ctx.params
-        return offered(find_place(given.get("store"), given.get("name")))
+        return offered(find_place(given.get("store") or _store_typed(), given.get("name")))
     except Exception:
         return []
+
+
+def _store_typed() -> str | None:
+    """The store on the line that is being completed. An option that still lacks its value keeps
+    the arguments before it from being parsed."""
+    import os
+    import shlex
+
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    words = shlex.split(line)[2:]
+    return next((word for word in words if "://" in word or os.path.isfile(word)), None)
