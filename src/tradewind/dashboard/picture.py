@@ -16,8 +16,9 @@ from tradewind.dashboard.stream import encode
 from tradewind.errors import TradewindError
 from tradewind.plain import plain
 from tradewind.space.conditions import AtLeast
+from tradewind.study.figures.facts import Facts
 from tradewind.study.figures.failures import last_line
-from tradewind.study.figures.page_data import page_data
+from tradewind.study.figures.page_data import best, offered, page_data
 from tradewind.study.following import Follower
 from tradewind.study.forecast import wall_seconds
 from tradewind.study.running import CLOCKS, worker_name
@@ -75,6 +76,18 @@ def with_status(
     running = [plain(asdict(trial)) for trial in follower.running()]
     live = {"away": away, "waiting": follower.waiting(), "painting": painting}
     return {**picture, "study": study, "running": running, "live": live}
+
+
+def with_choice(picture: Picture, study: Study) -> Picture:
+    """The picture with the best trial, the choices and the goal as they are now."""
+    facts = Facts.of(study)
+    return {
+        **picture,
+        "study": {**picture["study"], "goal": facts.goal.describe()},
+        "best": best(facts),
+        "choices": offered(facts),
+        "frontier": [facts.numbers[i] for i in facts.efficient],
+    }
 
 
 def with_rows(picture: Picture, trials: Sequence[Trial]) -> Picture:

@@ -48,7 +48,7 @@ def serve(
     if name is not None:
         _check_name(store, name)
     access = access_for(host, token or secrets.token_urlsafe(24), read_only=read_only)
-    with _listening(host, whole("port", port, 0)) as listener:
+    with _listening(host, _check_port(port)) as listener:
         address = address_of(listener, host, access, name)
         _announce(place(store), address, access)
         if open_browser:
@@ -74,6 +74,12 @@ def address_of(listener: socket.socket, host: str, access: Access, name: str | N
     query = "" if name is None else f"?study={quote(name, safe='')}"
     secret = f"#token={access.token}" if access.can_steer or access.closed else ""
     return f"http://{shown}:{port}/{query}{secret}"
+
+
+def _check_port(port: int) -> int:
+    if whole("port", port, 0) > 65535:
+        raise ValueError(f"port must be at most 65535, but got {port}")
+    return int(port)
 
 
 def _check_name(store: Store, name: str) -> None:
@@ -108,8 +114,8 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host.strip("[]"), port), family=family, backlog=128)
-    except (OSError, OverflowError) as error:
-        if getattr(error, "errno", None) == errno.EADDRINUSE:
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
             raise ValueError(
                 f"port must be free, but something else listens at {host}:{port}: it may be "
                 "another dashboard; give another port, or 0 for any that is free"

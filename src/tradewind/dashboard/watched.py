@@ -16,7 +16,14 @@ from typing import Any, TypeAlias
 from tradewind.dashboard.changes import Change, difference
 from tradewind.dashboard.commands import sentence
 from tradewind.dashboard.guard import Refusal
-from tradewind.dashboard.picture import Paint, Picture, predicted_costs, with_rows, with_status
+from tradewind.dashboard.picture import (
+    Paint,
+    Picture,
+    predicted_costs,
+    with_choice,
+    with_rows,
+    with_status,
+)
 from tradewind.dashboard.stream import encode
 from tradewind.dashboard.threads import in_thread
 from tradewind.errors import LogDiverged, NoSuchStudy, StorageError
@@ -53,6 +60,7 @@ class Watched:
         self._away: str | None = None  # why the store cannot be read,
         self._lost = False  # and whether the study must be loaded again
         self._read = self._painted = -1  # of the log: what was read, and what was painted
+        self._chosen, self._choose_at = True, 0.0  # whether the best trial is known, or when to ask
         self._unpainted: list[Trial] = []  # what has changed since the last painting began
 
     async def begin(self) -> None:
@@ -149,10 +157,25 @@ class Watched:
         else:
             self._away, self._read, changed = None, news.position, news.changed
             self._unpainted += changed
-        rows = with_rows(old, changed)
+            self._chosen = self._chosen and not news.may_choose
+        rows = self._choose(with_rows(old, changed))
         new = with_status(rows, self._follower, self._away, painting=self._painted < 0)
         messages = _messages(("rows", old, rows), ("status", rows, new))
         return (new if messages else old), messages
+
+    def _choose(self, picture: Picture) -> Picture:
+        """The picture with the best trial as it is now, unless finding it takes too long for so
+        short a time."""
+        if self._chosen or self._away is not None or time.monotonic() < self._choose_at:
+            return picture
+        began = time.monotonic()
+        try:
+            picture = with_choice(picture, self.study)
+        except StorageError:  # the next look will say so
+            return picture
+        now = time.monotonic()
+        self._chosen, self._choose_at = True, now + _SHARE * (now - began)
+        return picture
 
     def _repaint(self) -> Picture | None:
         """All of the picture; None if it cannot be computed now."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tradewind.engine.plan import decode, must_be_supplied
+from tradewind.log.events import PlainData
 from tradewind.log.state import StudyState
 from tradewind.study.running import RunningTrial, expected_seconds, running_trials
 from tradewind.study.study import Study
@@ -18,10 +19,12 @@ _LATEST = 200  # changed trials that say how long a trial takes
 @dataclass(frozen=True)
 class News:
     """What a look has found. `changed` are the trials that changed since the last look, by number;
-    all trials at the first look. `position` is the length of the log."""
+    all trials at the first look. `position` is the length of the log. With `may_choose`, another
+    trial may be the best one now."""
 
     position: int
     changed: list[Trial]
+    may_choose: bool
 
 
 class Follower:
@@ -33,6 +36,7 @@ class Follower:
         self.study = study
         self._session = study._session
         self._seen = 0  # entries of `state.changed`
+        self._goal: PlainData | None = None
         self._states: dict[int, State] = {}
         self._counts: Counter[State] = Counter()
         self._waiting: set[int] = set()
@@ -50,8 +54,8 @@ class Follower:
         for trial in changed:
             self._take(trial)
         self._expect()
-        self._follow_goal(state)
-        return News(state.position, changed)
+        new_goal = self._follow_goal(state)
+        return News(state.position, changed, new_goal or any(t.finished for t in changed))
 
     @property
     def state(self) -> StudyState:
@@ -107,8 +111,11 @@ class Follower:
             costs = {t.number: t.expected_cost for t in new}
             self._expected |= expected_seconds(new, self._finished, costs)
 
-    def _follow_goal(self, state: StudyState) -> None:
-        """Answer for the goal that the log has now. Only a driver would take it over by itself."""
+    def _follow_goal(self, state: StudyState) -> bool:
+        """Answer for the goal that the log has now, which only a driver takes over by itself. True
+        if it is another one than at the last look."""
         plan = self._session.plan
+        before, self._goal = self._goal, state.goal
         if state.goal != plan.data[0] and not must_be_supplied(state.goal):
             self._session.plan = plan.with_goal(decode(state.goal))
+        return before not in (None, state.goal)

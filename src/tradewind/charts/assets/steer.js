@@ -64,7 +64,7 @@
       const [kind, text] =
         word === "connecting" ? ["reconnecting", "connecting"]
         : word === "reconnecting" ? ["reconnecting", sentence ? `reconnecting: ${sentence}` : "reconnecting"]
-        : this.away ? ["away", `the store does not answer: ${this.away}`]
+        : this.away ? ["away", `cannot be read: ${this.away}`]
         : paused ? ["paused", `paused${paused.at ? ` since ${clock(paused.at)}` : ""}`]
         : ["live", this.painting ? "live, more figures are being computed" : "live"];
       this.dot.className = `dot ${kind}`;
@@ -106,7 +106,9 @@
         close();
         await this.send("pause", reason.value.trim() ? { reason: reason.value.trim() } : {});
       };
-      this.question.onkeydown = (event) => event.key === "Escape" && close();
+      this.question.onkeydown = (event) => {
+        if (event.key === "Escape") close();
+      };
       reason.focus();
     }
 
