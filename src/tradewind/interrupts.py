@@ -218,7 +218,7 @@ class Interruptible(Scope, Generic[T]):
             return self._call(args)
         finally:
             self._restore_timer()
-            if listening is not None:
+            if listening is not None and signal.getsignal(listening) is _on_call:
                 signal.signal(listening, signal.SIG_DFL)
             self.leave()
 
