@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from importlib.util import find_spec
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,15 +84,12 @@ class Figure:
         return self.to_image(suffix[1:], theme=theme)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """What a notebook shows: a Plotly figure if Plotly is installed, else an image, else the
-        sentence."""
+        """What a notebook shows: a Plotly figure if it can, else an image, else the sentence.
+        Nothing of it needs the network."""
         bundle: dict[str, Any] = {"text/plain": repr(self)}
-        if find_spec("plotly") is not None:
-            drawn = self.to_plotly()
-            return bundle | {
-                "application/vnd.plotly.v1+json": json.loads(drawn.to_json()),
-                "text/html": drawn.to_html(full_html=False, include_plotlyjs="cdn"),
-            }
-        if find_spec("matplotlib") is not None:
+        with suppress(ImportError):
+            drawn = json.loads(self.to_plotly().to_json())
+            bundle["application/vnd.plotly.v1+json"] = drawn
+        with suppress(ImportError):
             bundle["image/svg+xml"] = self.to_image("svg").decode()
         return bundle

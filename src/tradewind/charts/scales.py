@@ -182,7 +182,7 @@ def _log_ticks(low: float, high: float, form: Format, count: int) -> list[Tick]:
     if form == "seconds":
         levels = [[*(v for v in level if v < 1.0), *_ROUND_TIMES] for level in levels[2:]]
         levels.insert(0, sorted({*levels[0], *_decades(-6, 1, (1, 3)), *_LENGTHS}))
-    levels += [_decades(first, last, (1,), every) for every in (2, 3, 5, 10, 20, 50, 100)]
+    levels += [_decades(first, last, (1,), every) for every in (2, 3, 5, 10, 20, 50, 100, 200)]
     inside = [[v for v in level if low <= v <= high] for level in levels]
     fitting = [level for level in inside if 2 <= len(level) <= count + 2]
     if not fitting:

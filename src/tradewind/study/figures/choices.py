@@ -20,6 +20,7 @@ from tradewind.types import Array
 
 _NEAR = 1e-9  # of a breakpoint: computed breakpoints are that exact
 _LEAST = 5e-324  # the smallest number above 0
+_SMALL = 1e-9  # of the first breakpoint: by then, trials of equal quality differ by their costs
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def alpha_steps(known: Known, tradeoff: Tradeoff) -> list[Step]:
 
     A trial's score falls along a line, quality − α·σ, so the winners are the lines of their upper
     envelope. Near each breakpoint, and near 0 where ties are broken, the exact α is found by asking
-    for the winner."""
+    for the winner. Only where scores differ by no more than rounding, another trial may win."""
     contest = known.contest
     leaders: dict[float, int] = {}
 
@@ -91,8 +92,9 @@ def alpha_steps(known: Known, tradeoff: Tradeoff) -> list[Step]:
         return leaders[alpha]
 
     sigma = tradeoff.sigma(contest.seen.cost)
-    places = {0.0, _LEAST, 1e300}
-    for at in _breakpoints(contest.seen.quality, sigma):
+    breakpoints = _breakpoints(contest.seen.quality, sigma)
+    places = {0.0, _LEAST, _SMALL * (breakpoints[0] if breakpoints else 1.0)}
+    for at in breakpoints:
         places |= {at * (1.0 - _NEAR), at, at * (1.0 + _NEAR)}
     ascending = sorted(place for place in places if 0.0 <= place <= 1e300)
     found = [Step(0.0, leader(0.0))]

@@ -40,7 +40,9 @@ def thinned(rows: Indices, keep: Sequence[int] = ()) -> Indices:
     """At most `MOST` of these rows, spread evenly, besides those to `keep`."""
     if len(rows) <= MOST:
         return rows
-    return np.union1d(spread_evenly(rows, MOST), np.intersect1d(rows, np.array(keep, dtype=np.intp)))
+    return np.union1d(
+        spread_evenly(rows, MOST), np.intersect1d(rows, np.array(keep, dtype=np.intp))
+    )
 
 
 def thinning_note(shown: int, of: int) -> str:
@@ -68,7 +70,7 @@ def scale_for(amounts: Array) -> Scale:
     """A log scale for positive amounts that span more than a decade."""
     known = amounts[np.isfinite(amounts)]
     positive = len(known) > 0 and bool((known > 0.0).all())
-    return "log" if positive and known.max() / known.min() > _DECADE else "linear"
+    return "log" if positive and known.max() / _DECADE > known.min() else "linear"
 
 
 def whiskers(at: Sequence[float], low: Array, high: Array, name: str, role: Role) -> Line:

@@ -65,23 +65,29 @@ _WITHOUT = "No trial has recorded when it started and ended: they were run or ad
 
 
 def lanes_of(facts: Facts) -> list[Lane]:
-    """The workers, in the order of their first trials. What ran at the same time in the same
-    process and on the same device ran on different workers."""
+    """The workers, in the order of their first trials. What ran at the same time on the same
+    machine and the same device ran on different workers."""
     groups: dict[tuple[str, str], list[tuple[float, float, Trial]]] = {}
     for trial in facts.trials:
         end = facts.made if trial.state is State.RUNNING else trial.ended
         if trial.started is None or end is None:
             continue
         device = "" if trial.usage is None else trial.usage.device
-        group = groups.setdefault((worker_name(trial), device if device != "cpu" else ""), [])
+        group = groups.setdefault((_host(trial), device if device != "cpu" else ""), [])
         group.append((trial.started, max(end, trial.started), trial))
     several = len({name for name, _ in groups}) > 1
     lanes = []
-    for (name, device), runs in sorted(groups.items(), key=lambda it: min(it[1])[:2]):
+    by_first_start = sorted(groups.items(), key=lambda it: min(run[0] for run in it[1]))
+    for (name, device), runs in by_first_start:
         where = " ".join([*([name] if several else []), *([device] if device else [])])
         slots = _slots(runs)
         lanes += [Lane(_label(where, i + 1, len(slots) > 1), slot) for i, slot in enumerate(slots)]
     return lanes
+
+
+def _host(trial: Trial) -> str:
+    """The machine that ran a trial. A search that is continued has another process there."""
+    return worker_name(trial).rpartition(":")[0]
 
 
 def _label(where: str, number: int, several: bool) -> str:

@@ -68,6 +68,7 @@ class WorkingTime:
     def note(self) -> str:
         if not self.pauses:
             return ""
-        longest = max(self.pauses)
-        which = "A pause" if len(self.pauses) == 1 else f"{len(self.pauses)} pauses"
-        return f"{which} in which nothing ran ({spoken(longest)} at most) are left out."
+        if len(self.pauses) == 1:
+            return f"A pause of {spoken(self.pauses[0])}, in which nothing ran, is left out."
+        longest = spoken(max(self.pauses))
+        return f"{len(self.pauses)} pauses of up to {longest}, in which nothing ran, are left out."

@@ -1,0 +1,66 @@
+"""Charts as PNG and SVG."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.charts.samples import CHARTS, POINTS, STRANDS
+from tradewind.charts.chart import Axis, Chart, Panel, Points
+from tradewind.charts.letters import drawable
+from tradewind.charts.matplotlib import draw
+from tradewind.charts.palette import PALETTES, Theme
+
+
+def svg(chart: Chart, theme: Theme = "light") -> str:
+    return draw(chart, kind="svg", theme=theme).decode()
+
+
+@pytest.mark.parametrize("theme", list(PALETTES))
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda c: c.name)
+def test_every_chart_becomes_an_image(chart: Chart, theme: Theme) -> None:
+    assert draw(chart, kind="png", theme=theme, dpi=50).startswith(b"\x89PNG")
+    text = svg(chart, theme)
+    ElementTree.fromstring(text)
+    assert PALETTES[theme].page in text
+
+
+def test_an_image_holds_its_title_and_what_it_shows() -> None:
+    text = svg(POINTS)
+    assert "<dc:title>Points and lines</dc:title>" in text
+    assert "<dc:description>Two lines and some points.</dc:description>" in text
+
+
+def test_the_same_chart_gives_the_same_picture() -> None:
+    assert draw(STRANDS, kind="png", theme="dark") == draw(STRANDS, kind="png", theme="dark")
+
+
+def test_text_without_glyphs_or_with_formulas_stays_text() -> None:
+    assert drawable("a\nb  $x^2$ \ud800") == r"a b \$x^2\$ " + "\u25a1"
+    axis = Axis("$\\frac{1}{2}$ <b> & 名前")
+    hostile = Chart("x", "$y$", "$", (Panel(axis, axis, (Points([1.0], [1.0], "$z"),)),), "$$")
+    assert draw(hostile, kind="png", theme="light")
+
+
+def test_pyplot_and_its_global_state_are_not_used() -> None:
+    before = "matplotlib.pyplot" in sys.modules
+    draw(POINTS, kind="png", theme="light")
+    assert ("matplotlib.pyplot" in sys.modules) == before
+
+
+def test_several_threads_can_draw_at_once() -> None:
+    wanted = [draw(chart, kind="png", theme="light", dpi=40) for chart in CHARTS[:3]]
+    found: dict[int, bytes] = {}
+
+    def work(i: int) -> None:
+        found[i] = draw(CHARTS[i], kind="png", theme="light", dpi=40)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[i] for i in range(3)] == wanted
