@@ -7,7 +7,9 @@ virtual clock, whose objective only pretends to train, so that they are always t
 
 from __future__ import annotations
 
+import contextlib
 import math
+import re
 import shutil
 import tempfile
 from pathlib import Path
