@@ -228,12 +228,15 @@ class Interruptible(Scope, Generic[T]):
         return self._function(*args)
 
     def stop(self) -> None:
-        """Interrupt the function. Any thread may call this, again and again. Nothing happens if the
-        function runs in another thread than the main one, or if the user needs the signal."""
+        """Interrupt the function. Any thread may call this, and must do so again until the function
+        has ended: a signal that arrives just before the function goes to sleep does not wake it.
+
+        Nothing happens if the function runs in another thread than the main one, or if the user
+        needs the signal."""
         if self.told is None:
             self.tell(Stop)
-            if _CALL is not None and signal.getsignal(_CALL) is _on_call:
-                signal.pthread_kill(threading.main_thread().ident or 0, _CALL)
+        if self._raised is None and _CALL is not None and signal.getsignal(_CALL) is _on_call:
+            signal.pthread_kill(threading.main_thread().ident or 0, _CALL)
 
     def interrupt(self, error: type[BaseException]) -> NoReturn:
         """Raise this exception, and again in a second. Signal handlers call this."""
@@ -300,7 +303,9 @@ _CALL: signal.Signals | None = getattr(signal, "SIGURG", None)
 
 
 def _on_call(number: int, frame: FrameType | None) -> None:
-    interrupt(frame)
+    inner = _scopes[-1] if _scopes else None
+    if isinstance(inner, Interruptible) and inner._raised is None:  # it may be cleaning up
+        interrupt(frame)
 
 
 def _listen() -> signal.Signals | None:

@@ -228,7 +228,7 @@ urgent = pytest.mark.skipif(not hasattr(signal, "SIGURG"), reason="needs POSIX s
 
 def interrupted(objective: Objective, *numbers: int, timeout: float | None = None) -> Done:
     """What becomes of trial 1 if another thread interrupts these trials once it runs."""
-    begun = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
 
     def begin(run: Run) -> Any:
         begun.set()
@@ -236,13 +236,17 @@ def interrupted(objective: Objective, *numbers: int, timeout: float | None = Non
 
     def interrupt() -> None:
         begun.wait(60)
-        for number in numbers:
-            at_work.interrupt([number], f"as scripted for {number}")
+        while not ended.wait(0.05):
+            for number in numbers:
+                at_work.interrupt([number], f"as scripted for {number}")
 
     at_work = workers(begin, timeout)
     thread = threading.Thread(target=interrupt)
     thread.start()
-    done = the_one(at_work, number=1)
+    try:
+        done = the_one(at_work, number=1)
+    finally:
+        ended.set()
     thread.join()
     at_work.interrupt([1], "nothing runs any more")
     return done
@@ -340,3 +344,19 @@ def test_in_another_thread_an_interrupted_trial_runs_to_its_end() -> None:
     thread.start()
     thread.join()
     assert isinstance(found[0].result, Outcome)
+
+
+@urgent
+def test_an_objective_that_a_thread_interrupts_may_clean_up() -> None:
+    cleaned: list[int] = []
+
+    def tidy(run: Run) -> float:
+        try:
+            return asleep(run)
+        finally:
+            for i in range(10):  # much longer than the thread waits before it asks again
+                time.sleep(0.03)
+                cleaned.append(i)
+
+    assert interrupted(tidy, 1).result == Stopped("as scripted for 1")
+    assert cleaned == list(range(10))

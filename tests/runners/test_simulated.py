@@ -297,7 +297,7 @@ def test_a_list_of_trials_takes_as_long_as_the_greedy_schedule(
 
 @pytest.mark.skipif(not hasattr(signal, "SIGURG"), reason="needs POSIX signals")
 def test_another_thread_can_interrupt_an_objective_which_then_takes_no_time() -> None:
-    begun = threading.Event()
+    begun, submitted = threading.Event(), threading.Event()
 
     def objective(run: Run) -> dict[str, float]:
         if run.number == 1:
@@ -307,13 +307,15 @@ def test_another_thread_can_interrupt_an_objective_which_then_takes_no_time() ->
 
     def interrupt() -> None:
         begun.wait(60)
-        workers.interrupt([0, 1], "as scripted")
+        while not submitted.wait(0.05):
+            workers.interrupt([0, 1], "as scripted")
 
     workers = opened(2, objective)
     thread = threading.Thread(target=interrupt)
     thread.start()
     for number in range(2):
         workers.submit(trial(number))
+    submitted.set()
     thread.join()
     assert workers.wait() == [Done(trial(1), Stopped("as scripted"), Usage(0.0, concurrency=2.0))]
     assert workers.now() == 0.0

@@ -161,7 +161,8 @@ class InProcess(Protocol):
     else, `wait` does not wait, so nothing is gained by waiting for a short time only."""
 
     def interrupt(self, numbers: Iterable[int], reason: str) -> None:
-        """Stop these trials if one of them is being evaluated just now. Any thread may call it."""
+        """Stop these trials if one of them is being evaluated just now. Any thread may call it, and
+        must repeat it until the trial is done."""
         ...
 
 
