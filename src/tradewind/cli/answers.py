@@ -176,6 +176,7 @@ def prediction(study: Study, predicted: Predicted, goal: Goal | None) -> Data:
         "goal": goal_text(used),
         "unit": unit(study.trials, used.by),
         **vars(predicted),
+        "size_parameter": study.space.size_name,
         "params": dict(predicted.params),
     }
 

@@ -164,8 +164,9 @@ def best(data: Data) -> Iterator[RenderableType]:
 
 
 def _share(trial: Data) -> str:
-    """The share of the data, if no parameter says it."""
-    return "" if trial["size_parameter"] is not None else percent(trial["train_size"])
+    """The share of the data, if it is not all of it, and no parameter says it."""
+    whole = trial["train_size"] == 1.0 or trial["size_parameter"] is not None
+    return "" if whole else percent(trial["train_size"])
 
 
 def sentence(data: Data) -> Iterator[RenderableType]:
@@ -184,7 +185,7 @@ def prediction(data: Data) -> Iterator[RenderableType]:
         rows.append(("cost", f"{ends[0]}   ({ends[1]} to {ends[2]})"))
     if data["score"] is not None:
         rows.append(("score", number(data["score"])))
-    rows += [("data", percent(data["train_size"]))]
+    rows += [("data", _share(data))]
     rows += [(one_line(name), _setting(value)) for name, value in data["params"].items()]
     yield facts(rows)
 
