@@ -28,6 +28,7 @@ SHIM = "https://unpkg.com/iframe-worker/shim"  # of the offline plugin; docs/ass
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 FENCE = re.compile(r"^(?P<indent> *)```.*?^(?P=indent)```$", re.MULTILINE | re.DOTALL)
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]*)-light\.png\)")  # has a sibling for dark pages
 OUTPUT = re.compile(r"<!-- output(?:: ([^\n]*?))? -->\n+```text\n")
 
 
@@ -61,7 +62,9 @@ def page(text: str, path: str) -> str:
     def titled(found: re.Match[str]) -> str:
         return f'```text title="Output{f" ({found[1]})" if found[1] else ""}"\n'
 
-    return OUTPUT.sub(titled, relinked(text, path))
+    text = OUTPUT.sub(titled, relinked(text, path))
+    both = r"![\1](\2-light.png#only-light)![\1](\2-dark.png#only-dark)"
+    return PICTURE.sub(both, text)
 
 
 def files() -> list[str]:
