@@ -141,17 +141,19 @@ def confirm(
     level = checks.probability("level", level)
     session = study._session
     asked = session.plan.goal if goal is None else goal
-    best_first = study._best_first(asked)
+    best_first = study._knowledge.best_first(asked)
     finalists = _request(session, best_first[:top], top=top, repeats=repeats, goal=asked)
     state = session.read_state()
     if waiting := len(state.queue) + len(state.returned):
         run(waiting)
-    trials, history, settled = study._known_for(asked)
+    trials, history, settled = study._knowledge.known_for(asked)
     costs = dict(zip((t.number for t in trials), history.cost.tolist(), strict=True))
     measured = [_measure(session.read_state(), trial, trials, costs) for trial in finalists]
     missing = sum(max(0, repeats - len(it.runs) - it.failed) for it in measured)
     ranked = _rank(measured, settled, maximize=study.direction == "maximize")
-    compared = _compare(ranked, scale=study._scale(trials), level=level, by=asked.by, trials=trials)
+    compared = _compare(
+        ranked, scale=study._knowledge.scale(trials), level=level, by=asked.by, trials=trials
+    )
     return Confirmation(compared, settled, level, missing)
 
 

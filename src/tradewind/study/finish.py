@@ -78,7 +78,7 @@ def finish(
             raise TypeError(f"{name} must be a function, but got {function!r}")
     checks.flag("again", again)
     session = study._session
-    chosen = study._choose(goal) if trial is None else study._find(trial)
+    chosen = study._knowledge.best(goal) if trial is None else study._knowledge.find(trial)
     _check_first(session.read_state(), again=again)  # before the training is paid for
     run = Run(chosen)
     meter = Meter(run.device)

@@ -5,25 +5,16 @@ Everything here only reads. `Study` adds what changes a study.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-import numpy as np
-
 from tradewind import checks
 from tradewind.checks import or_none
-from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
 from tradewind.errors import no_attribute
-from tradewind.goals import CheapestWithin, Frontier, Goal
-from tradewind.optimizer.belief import Belief
-from tradewind.optimizer.believed import believed
-from tradewind.optimizer.history import History
-from tradewind.optimizer.repeats import Noise, noise_of, with_repeats
+from tradewind.goals import Frontier, Goal
 from tradewind.optimizer.strategies.strategy import Strategy
-from tradewind.seeds import proposal_rng
 from tradewind.study.compare import LEVEL, Comparison, compare_trials, find
 from tradewind.study.explain import Explanation
 from tradewind.study.finish import Final, recorded
@@ -34,15 +25,14 @@ from tradewind.study.insights import (
     importance,
     partial_dependence,
 )
-from tradewind.study.known import Known
+from tradewind.study.knowledge import Knowledge
 from tradewind.study.leaderboard import Leaderboard, leaderboard
 from tradewind.study.notebook import study_card
 from tradewind.study.predictions import Predicted, Wanted, predict
 from tradewind.study.ranking import best_first, efficient_trials, winner
-from tradewind.study.recommend import Recommendation, check_costs, finished_of, recommendation
+from tradewind.study.recommend import Recommendation, check_costs, recommendation
 from tradewind.study.tables import Table, columns, data_frame, write_study
-from tradewind.study.words import Scale
-from tradewind.types import Array, FinishedTrial, Trial, Trials
+from tradewind.types import FinishedTrial, Trial, Trials
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +62,7 @@ class StudyResults:
             "maximize" if state.sign > 0 else "minimize"
         )
         self._session = session
-        self._believed: tuple[object, History] | None = None
+        self._knowledge = Knowledge(session)
 
     if not TYPE_CHECKING:  # mypy would take every name for an attribute
 
@@ -108,7 +98,7 @@ class StudyResults:
         quality against cost, where a cost of 60 is worth 0.1
         """
         goal = self._session.plan.goal
-        return self._settle(goal, self._session.history(by=goal.by))
+        return self._knowledge.settle(goal, self._session.history(by=goal.by))
 
     @property
     def trials(self) -> Trials[Trial]:
@@ -159,7 +149,7 @@ class StudyResults:
         >>> study.best_for(tw.BestUnder(cost=30.0)).params["depth"]
         3
         """
-        return self._choose(checks.goal(goal))
+        return self._knowledge.best(checks.goal(goal))
 
     def best_result_for(self, goal: Goal) -> FinishedTrial:
         """The trial with the best result under any goal, however lucky it was.
@@ -167,7 +157,7 @@ class StudyResults:
         >>> study.best_result_for(tw.Quality()).value
         0.95
         """
-        trials, history, goal = self._known_for(goal)
+        trials, history, goal = self._knowledge.known_for(goal)
         return trials[winner(history, history, goal, self.strategy)]
 
     def leaderboard(
@@ -185,20 +175,11 @@ class StudyResults:
             3     1   0.91      0.91    40  depth=4, rate=0.1
         """
         top, level = checks.whole("top", top, 1), checks.probability("level", level)
-        trials, history, goal = self._known_for(goal)
-        known = self._as_believed(history)
+        trials, history, goal = self._knowledge.known_for(goal)
+        known = self._knowledge.as_believed(history)
         order = best_first(known, goal, self.strategy)[:top]
-        noise = self._noise_of_one_result()
+        noise = self._knowledge.noise_of_one_result()
         return leaderboard(trials, history, known, order, noise=noise, level=level, by=goal.by)
-
-    def _noise_of_one_result(self) -> float | None:
-        """The standard deviation of one result, if repeats and no folds tell that there is noise.
-        Few repeats tell little about how much there is; a model of all trials tells more."""
-        history = self._session.history()
-        if history.noise.any() or noise_of(history) is not Noise.PRESENT:
-            return None
-        rng = proposal_rng(history.seed, history.number)
-        return single_threaded(Belief.of, self.space, history, rng=rng).quality_noise
 
     def explain(self, goal: Goal | None = None) -> Explanation:
         """One sentence on what the best trial under a goal, by default that of the study, costs and
@@ -210,7 +191,7 @@ class StudyResults:
         Trial 3 scores 4 points lower than the most accurate model, trial 5; it costs 1.5 times
         less.
         """
-        known = self._known(goal)
+        known = self._knowledge.known(goal)
         return known.explain(known.choice)
 
     def compare(self, a: Trial | int, b: Trial | int, *, level: float = LEVEL) -> Comparison:
@@ -224,8 +205,8 @@ class StudyResults:
         luck; it costs 1.2 times more
         """
         level = checks.probability("level", level)
-        trials, history = self._finished()
-        first, second, scale = find(trials, a), find(trials, b), self._scale(trials)
+        trials, history = self._knowledge.finished()
+        first, second, scale = find(trials, a), find(trials, b), self._knowledge.scale(trials)
         return compare_trials(trials, history, first, second, level=level, scale=scale)
 
     @property
@@ -263,29 +244,13 @@ class StudyResults:
         4
         """
         by = self._session.plan.goal.by if by is None else checks.cost_name("by", by)
-        trials, history = self._finished(by)
+        trials, history = self._knowledge.finished(by)
         if by is not None:
             check_costs(Frontier(by=by), history)
-        known = self._as_believed(history) if believed else history
-        better, cheaper = self._negligible(history, known, tolerance)
+        known = self._knowledge.as_believed(history) if believed else history
+        better, cheaper = self._knowledge.negligible(history, known, tolerance)
         chosen = efficient_trials(history, known, self.strategy, better=better, cheaper=cheaper)
         return Trials(trials[i] for i in chosen)
-
-    def _negligible(
-        self, history: History, known: History, tolerance: float | str | None
-    ) -> tuple[Array | float, float]:
-        """The difference in quality (for each trial), and the share of a cost, that count as
-        nothing. Quality is that of `known`, and the noise of costs that of the history."""
-        if tolerance is None:
-            return 0.0, 0.0
-        goal = CheapestWithin(tolerance)
-        check_costs(goal, history)
-        better: Array | float = np.sqrt(known.noise)
-        if not goal.needs_noise:
-            better = float(known.quality.max()) - goal.threshold(known.quality)
-        rng = proposal_rng(history.seed, history.number)
-        noise = single_threaded(Belief.of, self.space, history, rng=rng).cost_noise
-        return better, 1.0 - math.exp(-noise)  # the noise is that of the logarithm of a cost
 
     def recommend(self) -> Recommendation:
         """What to train, as the strategy sees it, and the value and cost to expect. This may differ
@@ -295,7 +260,7 @@ class StudyResults:
         5
         """
         goal = self._session.plan.goal
-        trials, history = self._finished(goal.by)
+        trials, history = self._knowledge.finished(goal.by)
         check_costs(goal, history)
         return recommendation(trials, history, goal, self.strategy, self.space)
 
@@ -320,7 +285,7 @@ class StudyResults:
         """
         level = checks.probability("level", level)
         size = or_none(checks.fraction, "train_size", train_size)
-        _, history, goal = self._known_for(goal)
+        _, history, goal = self._knowledge.known_for(goal)
         return predict(self.space, history, goal, configs, train_size=size, level=level)
 
     def forecast(
@@ -354,7 +319,7 @@ class StudyResults:
         ['depth', 'rate']
         """
         level = checks.probability("level", level)
-        _, history = self._finished(or_none(checks.cost_name, "by", by))
+        _, history = self._knowledge.finished(or_none(checks.cost_name, "by", by))
         return importance(self.space, history, level=level)
 
     def partial_dependence(
@@ -368,7 +333,7 @@ class StudyResults:
         [1, 2, 3, 4, 5, 6, 7, 8]
         """
         level = checks.probability("level", level)
-        _, history = self._finished(or_none(checks.cost_name, "by", by))
+        _, history = self._knowledge.finished(or_none(checks.cost_name, "by", by))
         return partial_dependence(self.space, history, name, points=points, level=level)
 
     def to_frame(self) -> pd.DataFrame:
@@ -413,66 +378,6 @@ class StudyResults:
 
     def _table(self) -> Table:
         trials, history = self._session.snapshot(by=self._session.plan.goal.by)
-        return columns(trials, self.space, history, self._settle(self._session.plan.goal, history))
-
-    def _finished(self, by: str | None = None) -> tuple[list[FinishedTrial], History]:
-        trials, history = self._session.snapshot(by=by)
-        return finished_of(trials), history
-
-    def _known_for(self, goal: Goal | None) -> tuple[list[FinishedTrial], History, Goal]:
-        """The finished trials, their history, and the settled goal, by default that of the
-        study."""
-        goal = self._session.plan.goal if goal is None else checks.goal(goal)
-        trials, history = self._finished(goal.by)
-        return trials, *self._settled(history, goal)
-
-    def _settled(self, history: History, goal: Goal) -> tuple[History, Goal]:
-        """The history with the noise that repeats reveal, and the goal with its reference."""
-        history = with_repeats(history)
-        check_costs(goal, history)
-        return history, self._settle(goal, history)
-
-    def _choose(self, goal: Goal | None) -> FinishedTrial:
-        known = self._known(goal)
-        return known.trials[known.choice]
-
-    def _known(self, goal: Goal | None) -> Known:
-        goal = self._session.plan.goal if goal is None else checks.goal(goal)
-        trials, history = self._finished(goal.by)
-        return self._known_from(trials, history, goal)
-
-    def _known_from(self, trials: list[FinishedTrial], history: History, goal: Goal) -> Known:
-        """What these finished trials say under a goal. Their history uses the cost of the goal."""
-        history, goal = self._settled(history, goal)
-        believed, scale = self._as_believed(history), self._scale(trials)
-        return Known(trials, history, believed, goal, self.strategy, scale)
-
-    def _find(self, trial: Trial | int) -> FinishedTrial:
-        trials, _ = self._finished()
-        return trials[find(trials, trial)]
-
-    def _best_first(self, goal: Goal) -> list[FinishedTrial]:
-        """The first trials of all configurations that may win, the best one first."""
-        trials, history, goal = self._known_for(goal)
-        order = best_first(self._as_believed(history), goal, self.strategy)
-        return [trials[i] for i in order]
-
-    def _as_believed(self, history: History) -> History:
-        """The history as it is believed. Fitting a model takes time, so the last one is kept."""
-        arrays = (history.X, history.quality, history.cost, history.noise, history.failed)
-        key = (history.number, *(array.tobytes() for array in arrays))
-        kept = self._believed  # read once: another thread may replace it
-        if kept is None or kept[0] != key:
-            kept = self._believed = (key, single_threaded(believed, self.space, history))
-        return kept[1]
-
-    def _scale(self, trials: Sequence[FinishedTrial]) -> Scale:
-        return Scale.of((t.value for t in trials), maximize=self.direction == "maximize")
-
-    def _settle(self, goal: Goal, history: History) -> Goal:
-        """The goal with a reference: its own, or that of the study's goal if both are about the
-        same cost, or one from the trials."""
-        own, name = self._session.plan.goal, self.cost_name
-        if own.reference is not None and (goal.by or name) == (own.by or name):
-            goal = goal.settle(np.array([own.reference]))
-        return self.strategy.settle(goal, history)
+        return columns(
+            trials, self.space, history, self._knowledge.settle(self._session.plan.goal, history)
+        )

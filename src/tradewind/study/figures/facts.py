@@ -102,7 +102,7 @@ class Facts:
         known, settled = None, asked
         if finished:
             try:
-                known = study._known_from(finished, history, asked)
+                known = study._knowledge.known_from(finished, history, asked)
                 settled = known.goal
             except NothingFinished:  # the goal needs costs, and there are none
                 known = None
@@ -118,7 +118,7 @@ class Facts:
             trials=trials,
             history=history,
             known=known,
-            scale=study._scale(finished),
+            scale=study._knowledge.scale(finished),
             cost=Cost.of(name, _unit(finished, name, asked.by)),
             cost_name=study.cost_name,
             made=session.clock(),
@@ -126,7 +126,7 @@ class Facts:
             paused=None if pause is None else {"reason": pause.reason, "at": pause.at},
             stopped=state.stopped,
             queued=len(state.queue),
-            settle=lambda goal: study._settle(goal, history),
+            settle=lambda goal: study._knowledge.settle(goal, history),
         )
 
     # ---- trials ----

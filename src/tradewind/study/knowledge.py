@@ -1,0 +1,136 @@
+"""What a study knows: its finished trials, what is believed of them, and goals with references.
+
+Answers, figures and confirmations ask here, so that they agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tradewind import checks
+from tradewind.engine.propose import single_threaded
+from tradewind.engine.session import Session
+from tradewind.goals import CheapestWithin, Goal
+from tradewind.optimizer.belief import Belief
+from tradewind.optimizer.believed import believed
+from tradewind.optimizer.history import History
+from tradewind.optimizer.repeats import Noise, noise_of, with_repeats
+from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.seeds import proposal_rng
+from tradewind.study.compare import find
+from tradewind.study.known import Known
+from tradewind.study.ranking import best_first
+from tradewind.study.recommend import check_costs, finished_of
+from tradewind.study.words import Scale
+from tradewind.types import Array, FinishedTrial, Trial
+
+
+class Knowledge:
+    """What the trials of a session say, as of each question."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._believed: tuple[object, History] | None = None
+
+    @property
+    def strategy(self) -> Strategy:
+        return self._session.plan.strategy
+
+    def finished(self, by: str | None = None) -> tuple[list[FinishedTrial], History]:
+        """The finished trials and their history with the cost of this name, by default that of the
+        study. `NothingFinished` if there are none."""
+        trials, history = self._session.snapshot(by=by)
+        return finished_of(trials), history
+
+    def known_for(self, goal: Goal | None) -> tuple[list[FinishedTrial], History, Goal]:
+        """The finished trials, their history, and the settled goal, by default that of the
+        study."""
+        goal = self._session.plan.goal if goal is None else checks.goal(goal)
+        trials, history = self.finished(goal.by)
+        return trials, *self.settled(history, goal)
+
+    def settled(self, history: History, goal: Goal) -> tuple[History, Goal]:
+        """The history with the noise that repeats reveal, and the goal with its reference."""
+        history = with_repeats(history)
+        check_costs(goal, history)
+        return history, self.settle(goal, history)
+
+    def best(self, goal: Goal | None) -> FinishedTrial:
+        """The best trial under a goal, by default that of the study."""
+        known = self.known(goal)
+        return known.trials[known.choice]
+
+    def known(self, goal: Goal | None) -> Known:
+        """What the finished trials say under a goal, by default that of the study."""
+        goal = self._session.plan.goal if goal is None else checks.goal(goal)
+        trials, history = self.finished(goal.by)
+        return self.known_from(trials, history, goal)
+
+    def known_from(self, trials: list[FinishedTrial], history: History, goal: Goal) -> Known:
+        """What these finished trials say under a goal. Their history uses the cost of the goal."""
+        history, goal = self.settled(history, goal)
+        believed, scale = self.as_believed(history), self.scale(trials)
+        return Known(trials, history, believed, goal, self.strategy, scale)
+
+    def find(self, trial: Trial | int) -> FinishedTrial:
+        """The finished trial that is given, as a trial or by its number."""
+        trials, _ = self.finished()
+        return trials[find(trials, trial)]
+
+    def best_first(self, goal: Goal) -> list[FinishedTrial]:
+        """The first trials of all configurations that may win, the best one first."""
+        trials, history, goal = self.known_for(goal)
+        order = best_first(self.as_believed(history), goal, self.strategy)
+        return [trials[i] for i in order]
+
+    def as_believed(self, history: History) -> History:
+        """The history as it is believed. Fitting a model takes time, so the last one is kept."""
+        arrays = (history.X, history.quality, history.cost, history.noise, history.failed)
+        key = (history.number, *(array.tobytes() for array in arrays))
+        kept = self._believed  # read once: another thread may replace it
+        if kept is None or kept[0] != key:
+            kept = self._believed = (
+                key,
+                single_threaded(believed, self._session.state.space, history),
+            )
+        return kept[1]
+
+    def scale(self, trials: Sequence[FinishedTrial]) -> Scale:
+        """How the values of these trials are said."""
+        return Scale.of((t.value for t in trials), maximize=self._session.state.sign > 0)
+
+    def settle(self, goal: Goal, history: History) -> Goal:
+        """The goal with a reference: its own, or that of the study's goal if both are about the
+        same cost, or one from the trials."""
+        own, name = self._session.plan.goal, self._session.state.cost_name
+        if own.reference is not None and (goal.by or name) == (own.by or name):
+            goal = goal.settle(np.array([own.reference]))
+        return self.strategy.settle(goal, history)
+
+    def noise_of_one_result(self) -> float | None:
+        """The standard deviation of one result, if repeats and no folds tell that there is noise.
+        Few repeats tell little about how much there is; a model of all trials tells more."""
+        history = self._session.history()
+        if history.noise.any() or noise_of(history) is not Noise.PRESENT:
+            return None
+        rng = proposal_rng(history.seed, history.number)
+        return single_threaded(Belief.of, self._session.state.space, history, rng=rng).quality_noise
+
+    def negligible(
+        self, history: History, known: History, tolerance: float | str | None
+    ) -> tuple[Array | float, float]:
+        """The difference in quality (for each trial), and the share of a cost, that count as
+        nothing. Quality is that of `known`, and the noise of costs that of the history."""
+        if tolerance is None:
+            return 0.0, 0.0
+        goal = CheapestWithin(tolerance)
+        check_costs(goal, history)
+        better: Array | float = np.sqrt(known.noise)
+        if not goal.needs_noise:
+            better = float(known.quality.max()) - goal.threshold(known.quality)
+        rng = proposal_rng(history.seed, history.number)
+        noise = single_threaded(Belief.of, self._session.state.space, history, rng=rng).cost_noise
+        return better, 1.0 - math.exp(-noise)  # the noise is that of the logarithm of a cost
