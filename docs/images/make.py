@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 import tradewind as tw
+from dashboard import take_pictures
 from tradewind.runners import SimulatedRunner
 
 HERE = Path(__file__).parent
@@ -85,11 +86,18 @@ def seconds(trial: Any) -> float:
     return (0.5 + whole * p["train_size"]) * math.exp(noise)
 
 
-def make_study(n_trials: int = 90) -> tw.Study:
+def make_study(
+    n_trials: int = 90,
+    *,
+    seed: int = 0,
+    name: str = "fashion-classifier",
+    start: float = START,
+    storage: str | None = None,
+) -> tw.Study:
     """The study of the pictures: four workers on a virtual clock."""
-    study = tw.create_study(SPACE, goal=GOAL, seed=0, name="fashion-classifier")
+    study = tw.create_study(SPACE, goal=GOAL, seed=seed, name=name, storage=storage)
     runner = SimulatedRunner(4, duration=seconds)
-    study._session.clock = lambda: START + (runner.workers.now() if runner.workers else 0.0)
+    study._session.clock = lambda: start + (runner.workers.now() if runner.workers else 0.0)
     study.optimize(accuracy, n_trials=n_trials, runner=runner)
     return study
 
@@ -117,18 +125,25 @@ def main() -> None:
             ("report-phone", 390, 844, "light"),
         ):
             shoot(browser, report, HERE / f"{name}.png", width, height, scheme)
+        take_pictures(browser, make_study, save)
         browser.close()
 
 
 def shoot(browser: Browser, report: Path, path: Path, width: int, height: int, scheme: Any) -> None:
-    """A picture of the upper part of the report, with few enough colours to be a small file."""
+    """A picture of the upper part of the report."""
     page = browser.new_page(
         viewport={"width": width, "height": height}, color_scheme=scheme, device_scale_factor=2
     )
     page.goto(report.as_uri())
     page.get_by_role("slider").wait_for()
-    page.screenshot(path=path)
+    save(page, path.stem)
     page.close()
+
+
+def save(page: Page, name: str) -> None:
+    """What the window of the browser shows, with few enough colours to be a small file."""
+    path = HERE / f"{name}.png"
+    page.screenshot(path=path)
     with Image.open(path) as image:
         colours = image.convert("RGB").quantize(128, dither=Image.Dither.NONE)
     colours.save(path, optimize=True)
