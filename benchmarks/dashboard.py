@@ -153,7 +153,7 @@ def in_browser(server: Server) -> dict[str, float]:
         page.goto(server.address)
         page.wait_for_selector(".sentence")
         shown = time.perf_counter() - began
-        page.wait_for_function("document.querySelectorAll('svg.picture').length > 5")
+        page.locator("svg.picture").nth(5).wait_for()
         update = """() => {
             const { page } = tradewind, { data } = page.store, began = performance.now();
             page.update({ trials: { ...data.trials, rows: [...data.trials.rows] } });

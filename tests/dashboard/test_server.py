@@ -223,3 +223,10 @@ def test_others_are_warned_of(tmp_path: Path) -> None:
         assert server.http.get(f"http://127.0.0.1:{server.port}/api/studies").status_code == 401
         _, said = server.tell()
     assert "not encrypted" in said
+
+
+def test_a_server_that_computes_figures_ends_quietly(tmp_path: Path) -> None:
+    make_study(database(tmp_path), trials=60)
+    with dashboard(database(tmp_path)) as server:
+        server.get("/api/study/study")  # the figures are computed from now on
+        assert server.tell() == (0, "ended\n")

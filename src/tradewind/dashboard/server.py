@@ -21,11 +21,13 @@ from tradewind.dashboard.application import app
 from tradewind.dashboard.guard import Access
 from tradewind.dashboard.stores import open_shared, place
 from tradewind.dashboard.stream import Stream
+from tradewind.dashboard.threads import wait_for_threads
 from tradewind.errors import NoSuchStudy, StorageError
 from tradewind.log.log import Store
 from tradewind.study.studies import Storage
 
 HOST, PORT = "127.0.0.1", 8321
+_LAST_WORK = 10.0  # seconds that figures may still take when the server ends
 
 
 def serve(
@@ -53,7 +55,10 @@ def serve(
         _announce(place(store), address, access)
         if open_browser:
             webbrowser.open(address)
-        _Server(store, access).run(sockets=[listener])
+        try:
+            _Server(store, access).run(sockets=[listener])
+        finally:
+            wait_for_threads(_LAST_WORK)
 
 
 def access_for(host: str, token: str, *, read_only: bool) -> Access:

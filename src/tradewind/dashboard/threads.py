@@ -1,21 +1,24 @@
-"""Work in threads: it never holds up the server, nor the end of the process."""
+"""Work in threads: it never holds up the server, and its end only for a while."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_NAME = "tradewind-dashboard"
+
 
 async def in_thread(work: Callable[..., T], *args: Any) -> T:
     """Call `work` in a thread of its own and return its result.
 
-    The thread is a daemon: a store that does not answer, or a model that takes long to fit, would
-    otherwise keep the process alive after the server has ended."""
+    The thread is a daemon: a store that does not answer must not keep the process alive after the
+    server has ended."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -36,5 +39,14 @@ async def in_thread(work: Callable[..., T], *args: Any) -> T:
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(finish, result, failure)
 
-    threading.Thread(target=run, name="tradewind-dashboard", daemon=True).start()
+    threading.Thread(target=run, name=_NAME, daemon=True).start()
     return await done
+
+
+def wait_for_threads(seconds: float) -> None:
+    """Wait until all work has ended, at most so long. A thread that is still in compiled code when
+    the interpreter ends may abort the process."""
+    deadline = time.monotonic() + seconds
+    for thread in threading.enumerate():
+        if thread.name == _NAME:
+            thread.join(max(0.0, deadline - time.monotonic()))

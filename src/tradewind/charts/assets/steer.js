@@ -49,6 +49,7 @@
       put(this.where, study.storage ? brief(study.storage, 120) : "");
       put(this.pausing, study.paused ? "Resume" : "Pause…");
       this.painting = live && live.painting;
+      this.queued.hidden = !study.queued;
       put(this.queued, study.queued ? `${tw.format.plural(study.queued, "configuration")} queued` : "");
       this.away = (live && live.away) || "";
       this.connected();
