@@ -136,6 +136,7 @@ def test_tables_are_as_wide_as_the_terminal(store: Path) -> None:
     assert "…" not in narrow  # folded, never cut
 
 
+@pytest.mark.slow
 def test_an_encoding_without_our_letters_is_enough(store: Path, tmp_path: Path) -> None:
     env = environment(PYTHONIOENCODING="ascii")
     for command in (["status", store], ["frontier", store], ["watch", store, "--once"]):
@@ -144,6 +145,7 @@ def test_an_encoding_without_our_letters_is_enough(store: Path, tmp_path: Path) 
         assert result.out.isascii()
 
 
+@pytest.mark.slow
 def test_looking_leaves_no_trace(store: Path, tmp_path: Path) -> None:
     before = {p.name: p.read_bytes() for p in store.parent.iterdir() if "-" not in p.name}
     for command in ("status", "best", "replay"):
@@ -252,6 +254,7 @@ def test_watch_shows_a_picture_in_a_terminal_until_a_key(tmp_path: Path, key: by
     os.close(terminal)
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(store: Path, tmp_path: Path) -> None:
     import subprocess
 

@@ -33,6 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_an_empty_folder_leads_to_a_model_a_report_and_a_replay(tmp_path: Path) -> None:
     for command, said in (
         (["init"], "wrote train.py"),
@@ -82,6 +83,7 @@ def test_a_search_continues_where_it_was_and_ends_at_its_limit(folder: Path) -> 
     assert tw.replay(whole).identical
 
 
+@pytest.mark.slow
 def test_several_runs_of_a_file_share_its_trials(folder: Path) -> None:
     runs = [start("run", "--trials", "12", folder=folder) for _ in range(2)]
     for process in runs:
@@ -208,6 +210,7 @@ def finished(folder: Path) -> int:
         return 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_finishes_the_running_trial_and_the_next_run_continues(folder: Path) -> None:
     (folder / "objective_of_test.py").write_text("import time\n" + FUNCTION.replace(
         "    x, k", "    time.sleep(0.2)\n    x, k"))  # fmt: skip
@@ -225,6 +228,7 @@ def test_ctrl_c_finishes_the_running_trial_and_the_next_run_continues(folder: Pa
     assert tw.replay(tw.load_study(folder / "study.db")).identical
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_search_is_continued_and_its_program_ends(
     tmp_path: Path, number: signal.Signals
@@ -242,6 +246,7 @@ def test_a_killed_search_is_continued_and_its_program_ends(
     assert finished(tmp_path) == 2
 
 
+@pytest.mark.slow
 def test_ctrl_c_twice_ends_the_program_at_once(tmp_path: Path) -> None:
     write_run_file(tmp_path, SLOW, trials=2)
     process = start("run", folder=tmp_path)
@@ -260,6 +265,7 @@ def test_ctrl_c_twice_ends_the_program_at_once(tmp_path: Path) -> None:
 # ---- steering ----
 
 
+@pytest.mark.slow
 def test_a_study_is_paused_steered_and_resumed_while_it_runs(tmp_path: Path) -> None:
     write_run_file(tmp_path, SLOW, trials=2)
     process = start("run", folder=tmp_path)
@@ -322,6 +328,7 @@ def test_a_full_disk_is_said_in_a_sentence(folder: Path) -> None:
     assert "Traceback" not in result.err
 
 
+@pytest.mark.slow
 def test_an_export_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
     make_study(tmp_path / "study.db", n_trials=300)
     limited = f"ulimit -f 64; {sys.executable} -m tradewind export study.db -o study.jsonl"
@@ -334,6 +341,7 @@ def test_an_export_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("study.jsonl*"))
 
 
+@pytest.mark.slow
 def test_the_dashboard_serves_until_it_is_told_to_end(folder: Path) -> None:
     pytest.importorskip("uvicorn")
     assert call("run").code == 0

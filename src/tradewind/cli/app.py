@@ -122,4 +122,7 @@ def main() -> None:
     if "--debug" in arguments:
         arguments.remove("--debug")
         arguments.insert(0, "--debug")
-    app(arguments, prog_name="tradewind")
+    try:
+        app(arguments, prog_name="tradewind")
+    except KeyboardInterrupt:  # before a command has begun
+        sys.exit(Exit.INTERRUPTED)

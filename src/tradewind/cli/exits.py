@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
-from urllib.parse import unquote
 
 from tradewind.errors import (
     BrokenObjective,
@@ -35,10 +34,6 @@ class UsageFault(TradewindError, ValueError):
 
 class NotThere(TradewindError, LookupError):
     """A path or a store that does not exist."""
-
-
-class Missing(TradewindError, ImportError):
-    """A part of Tradewind that needs an extra."""
 
 
 EXITS = """Exit codes: 0 done; 1 failed; 2 wrong usage or run file; 3 nothing there or nothing
@@ -98,9 +93,3 @@ _IN_QUERY = re.compile(r"([?&]password=)([^\s&'\"]*)", re.IGNORECASE)
 def without_passwords(text: str) -> str:
     """A text in which the passwords of URLs are hidden."""
     return _IN_QUERY.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))
-
-
-def passwords_in(place: str) -> list[str]:
-    """The passwords in a URL, as they are written and as they are meant."""
-    found = [match[2] for rule in (_PASSWORD, _IN_QUERY) for match in rule.finditer(place)]
-    return [text for raw in found for text in {raw, unquote(raw)} if len(text) > 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sys
@@ -23,11 +24,23 @@ _WIDE = 1000  # columns of what is not a terminal: lines are not broken there
 
 
 def prepare_streams() -> None:
-    """Nothing that is printed may fail for its letters, whatever the encoding."""
+    """Nothing that is printed may fail for its letters, whatever the encoding. Warnings that nobody
+    else handles are printed as notes."""
+    logger = logging.getLogger("tradewind")
+    if not any(isinstance(handler, _Notes) for handler in logger.handlers):
+        logger.addHandler(_Notes(logging.WARNING))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             with suppress(ValueError, OSError):
                 stream.reconfigure(errors="replace")
+
+
+class _Notes(logging.Handler):
+    """Prints log lines, unless the user's own code has configured logging."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not logging.getLogger().handlers:
+            note(self.format(record))
 
 
 @contextmanager

@@ -63,11 +63,12 @@ class Watcher:
         except StorageError as error:
             self.trouble = one_line(error)
             return []
-        lines = [line for trial in _in_time(news.changed) if (line := _event(trial, self.unit))]
-        state = self.follower.state
+        state, changed = self.follower.state, _in_time(news.changed)
         if self._goal is None:  # the first look: what was long ago is no news
-            lines = lines[-_EVENTS:]
-        elif state.goal != self._goal:
+            changed = changed[-_EVENTS:]
+        unit = self.unit
+        lines = [line for trial in changed if (line := _event(trial, unit))]
+        if self._goal is not None and state.goal != self._goal:
             lines.append(f"the goal is now {self.study.goal.describe()}")
         self._goal, pause = state.goal, state.paused
         if (pause is None) != (self._pause is None):

@@ -111,11 +111,12 @@ def dashboard(
       tradewind dashboard study.db --port 9000 --no-open --read-only
     """
     from tradewind.cli.places import check_there, find_place
-    from tradewind.dashboard import serve
 
     place = find_place(store, name)
     if place.path is not None:
         check_there(place.path)
+    from tradewind.dashboard import serve  # an extra, and slow to import
+
     serve(
         place.storage,
         host=host,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Optional, TypeAlias
 
 import typer
 
@@ -33,33 +33,38 @@ def init(
     say(f"next: {inside}tradewind run")
 
 
+RunFilePath: TypeAlias = Annotated[Path, typer.Argument(metavar="FILE", help="The run file.")]
+Trials: TypeAlias = Annotated[
+    Optional[int],  # noqa: UP045  Typer reads it
+    typer.Option("--trials", "-t", min=1, help="Trials of the study in all.", show_default=False),
+]
+Timeout: TypeAlias = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="How long this run may take: 600, 10min or 1h30m.", show_default=False),
+]
+MaxCost: TypeAlias = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(help="The cost of all trials of the study together.", show_default=False),
+]
+Workers: TypeAlias = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option("--workers", "-w", min=1, help="Trials at the same time.", show_default=False),
+]
+DryRun: TypeAlias = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Show what would be done, with one random configuration."),
+]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The run file.")] = Path(
-        "tradewind.toml"
-    ),
-    trials: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(
-            "--trials", "-t", min=1, help="Trials of the study in all.", show_default=False
-        ),
-    ] = None,
-    timeout: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="How long this run may take: 600, 10min or 1h30m.", show_default=False),
-    ] = None,
-    max_cost: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(help="The cost of all trials of the study together.", show_default=False),
-    ] = None,
-    workers: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option("--workers", "-w", min=1, help="Trials at the same time.", show_default=False),
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Show what would be done, with one random configuration."),
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    file: RunFilePath = Path("tradewind.toml"),
+    trials: Trials = None,
+    timeout: Timeout = None,
+    max_cost: MaxCost = None,
+    workers: Workers = None,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Search as the run file says. Run it again to continue.
