@@ -106,8 +106,14 @@ def told() -> type[BaseException] | None:
     """What the calling code must raise; None while it may go on."""
     if not _scopes or not in_main_thread():
         return None
+    return next((scope.told for scope in _told_scopes()), None)
+
+
+def _told_scopes() -> list[Scope]:
+    """The outermost scope that was told to end, with all that runs inside it."""
     begin = max((i + 1 for i, scope in enumerate(_scopes) if scope.is_ending), default=0)
-    return next((scope.told for scope in _scopes[begin:] if scope.told is not None), None)
+    places = range(begin, len(_scopes))
+    return _scopes[next((i for i in places if _scopes[i].told is not None), len(_scopes)) :]
 
 
 def check() -> None:
@@ -147,7 +153,7 @@ def wait(sources: Sequence[Connection | int], seconds: float | None) -> bool:
 
 
 def _raise(error: BaseException) -> NoReturn:
-    for scope in _scopes:
+    for scope in _told_scopes():  # those around it go on: a trial may run a search of its own
         scope.was_interrupted = True
     raise error
 

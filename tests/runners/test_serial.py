@@ -333,6 +333,26 @@ def test_a_search_inside_an_interrupted_trial_ends_with_it() -> None:
     assert interrupted(outer, 1).result == Stopped("as scripted for 1")
 
 
+@urgent
+def test_a_trial_outlasts_the_interrupted_trial_of_a_search_inside_it() -> None:
+    def outer(run: Run) -> float:
+        assert interrupted(asleep, 1).result == Stopped("as scripted for 1")
+        return 3.0
+
+    result = the_one(workers(outer)).result
+    assert isinstance(result, Outcome)
+    assert result.value == 3.0
+
+
+@posix
+def test_a_trial_outlasts_a_trial_inside_it_that_took_too_long() -> None:
+    def outer(run: Run) -> float:
+        assert isinstance(the_one(workers(forever, timeout=0.05)).result, Failure)
+        return 3.0
+
+    assert isinstance(the_one(workers(outer)).result, Outcome)
+
+
 def test_in_another_thread_an_interrupted_trial_runs_to_its_end() -> None:
     found: list[Done] = []
 
