@@ -93,7 +93,7 @@ def _points(pen: Pen, layer: Points, size: float) -> None:
     pen.ax.scatter(
         x,
         y,
-        s=_AREAS[layer.role] * (0.6 if many and muted else 1.0),
+        s=_AREAS[layer.role] * (0.6 if many and muted else _few(layer)),
         marker=_MARKERS[layer.role],
         color=pen.colour(layer.role),
         alpha=(0.35 if many else 0.55) if muted else 1.0,
@@ -117,6 +117,11 @@ def _points(pen: Pen, layer: Points, size: float) -> None:
             path_effects=halo(pen),
             zorder=8,
         )
+
+
+def _few(layer: Points) -> float:
+    """How much larger marks are if there are only some, which stand alone."""
+    return 2.0 if layer.role in ("main", "second") and len(layer.x) <= 40 else 1.0
 
 
 def _line(pen: Pen, layer: Line) -> None:
@@ -229,8 +234,8 @@ def _strand_axes(pen: Pen, layer: Strands, cells: Any, size: float) -> None:
                 place,
                 drawable(short),
                 va="center",
-                fontsize=size - 1.0,
-                color=palette.soft,
+                fontsize=size - 0.5,
+                color=palette.text,
                 path_effects=halo(pen),
                 zorder=6,
             )
@@ -238,4 +243,4 @@ def _strand_axes(pen: Pen, layer: Strands, cells: Any, size: float) -> None:
 
 def halo(pen: Pen) -> list[Any]:
     """A rim in the colour of the page, so that text stands out from marks below it."""
-    return [patheffects.withStroke(linewidth=2.5, foreground=pen.palette.page)]
+    return [patheffects.withStroke(linewidth=3.0, foreground=pen.palette.page)]
