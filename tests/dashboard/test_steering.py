@@ -53,6 +53,21 @@ def test_a_trial_that_has_ended_is_not_stopped(study: tw.Study, tmp_path: Path) 
         assert steer(browser, "stop", {"trial": 99})[0] == 409
 
 
+@pytest.mark.parametrize("letter", ["\ud800", "\x1b", "\0", "\n"])
+@pytest.mark.parametrize(
+    ("verb", "body", "name"),
+    [("pause", {}, "reason"), ("goal", {"alpha": 0.1, "reference": 1.0}, "by")],
+)
+def test_what_no_terminal_can_show_does_not_get_into_the_log(
+    study: tw.Study, tmp_path: Path, verb: str, body: dict[str, Any], name: str, letter: str
+) -> None:
+    before = events_of(study)
+    with client(store(tmp_path)) as browser:
+        status, said = steer(browser, verb, {**body, name: f"a{letter}b"})
+    assert (status, events_of(study)) == (400, before)
+    assert "one line" in said
+
+
 def test_a_queued_configuration_is_run_next_and_gaps_are_filled(
     study: tw.Study, tmp_path: Path
 ) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tradewind.dashboard.assets import PAGE, Asset, assets
@@ -98,7 +99,7 @@ class _Site:
             found = await self._shelf.studies()
         except Refusal as refusal:  # the page says so, and asks again
             problem = refusal.sentence
-        return JSONResponse(
+        return _json(
             {
                 "storage": self._where,
                 "studies": found,
@@ -149,13 +150,18 @@ class _Site:
         watched = await self._shelf.watched(_name(request, path))
         said = await in_thread(carry_out, command, watched.study)
         watched.wake()
-        return JSONResponse({"done": said})
+        return _json({"done": said})
 
 
 def _name(request: Request, in_path: str) -> str:
     """The study that is meant. A browser drops a path that is `.` or `..`, so the name may also
     stand in the query."""
     return request.query_params.get("name") or in_path
+
+
+def _json(data: Any, status: int = 200) -> Response:
+    """An answer in ASCII: names and errors may hold letters that UTF-8 cannot express."""
+    return Response(encode(data), status, media_type="application/json")
 
 
 def _takes_gzip(request: Request) -> bool:
@@ -187,9 +193,9 @@ async def _body(request: Request) -> bytes:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
-    return JSONResponse({"error": error.sentence}, status_code=error.status)
+    return _json({"error": error.sentence}, error.status)
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
-    return JSONResponse({"error": "There is nothing at this address."}, status_code=status)
+    return _json({"error": "There is nothing at this address."}, status)

@@ -6,6 +6,7 @@ the dashboard changes a study.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -156,12 +157,19 @@ def _only(data: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
 
 def _text(data: Mapping[str, Any], name: str, default: str) -> str:
     value = data.get(name, default)
-    if not isinstance(value, str) or len(value) > _LONGEST_REASON:
+    if not isinstance(value, str) or len(value) > _LONGEST_REASON or not _is_line(value):
         raise Refusal(
             400,
-            f"The {name} must be text of up to {_LONGEST_REASON} characters, not {shown(value)}.",
+            f"The {name} must be one line of up to {_LONGEST_REASON} characters, "
+            f"not {shown(value)}.",
         )
     return value.strip() or default
+
+
+def _is_line(text: str) -> bool:
+    """Whether this is text that terminals can show: without control characters, and without the
+    halves of letters that JSON can express."""
+    return not any(unicodedata.category(letter) in ("Cc", "Cs") for letter in text)
 
 
 def _number(data: Mapping[str, Any], name: str) -> float | None:

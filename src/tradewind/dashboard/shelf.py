@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import Any
 
+from tradewind.checks import study_name
 from tradewind.dashboard.commands import sentence
 from tradewind.dashboard.guard import Refusal
 from tradewind.dashboard.picture import Paint
@@ -36,17 +37,15 @@ class Shelf:
 
     async def watched(self, name: str) -> Watched:
         """This study, which is watched from now on; a `Refusal` if it cannot be read."""
+        try:
+            study_name(name)
+        except ValueError as error:
+            raise Refusal(404, sentence(error)) from None
         if name not in self._watched:
             await self._make_room()
         if name not in self._watched:
             self._watched[name] = asyncio.create_task(self._begin(name))
-        task = self._watched[name]
-        try:
-            found = await asyncio.shield(task)
-        except Refusal:
-            if self._watched.get(name) is task:
-                del self._watched[name]
-            raise
+        found = await asyncio.shield(self._watched[name])
         found.used = time.monotonic()
         return found
 
@@ -80,7 +79,13 @@ class Shelf:
             paint=self._paint,
             send=self._stream.send,
         )
-        await new.begin()
+        try:
+            await new.begin()
+        except BaseException:  # the next request tries again
+            self._watched.pop(name, None)
+            raise
+        # Nobody has watched it for a while: pages from before must not continue with what they have
+        self._stream.send(name, "reset", {})
         return new
 
     async def _make_room(self) -> None:
@@ -92,13 +97,14 @@ class Shelf:
         await self._drop(lambda watched: watched.used <= min(idle))
 
     async def _drop(self, which: Any, *, even_shown: bool = False) -> None:
-        shown = self._stream.shown()
+        shown, dropped = self._stream.shown(), []
         for watched in self._begun():
             if watched.name in shown:
                 watched.used = time.monotonic()
             if which(watched) and (even_shown or watched.name not in shown):
-                del self._watched[watched.name]
-                await watched.end()
+                dropped.append(self._watched.pop(watched.name))
+        for task in dropped:  # only now, because others may watch and drop studies meanwhile
+            await task.result().end()
 
     def _begun(self) -> list[Watched]:
         done = [t for t in self._watched.values() if t.done() and not t.cancelled()]

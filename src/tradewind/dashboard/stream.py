@@ -61,6 +61,8 @@ class Stream:
             self._bytes -= len(self._kept.popleft().body)
         for page in list(self._pages):
             page.put(message)
+            if page.is_late:
+                self._pages.discard(page)
 
     def shown(self) -> set[str]:
         """The studies that a page shows."""
@@ -118,15 +120,25 @@ class Page:
 
     def __init__(self, studies: frozenset[str]) -> None:
         self.studies = studies
+        self.is_late = False  # it does not read what it is sent
+        self._bytes = 0  # that wait
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.Queue[Message | None] = asyncio.Queue()
 
     def put(self, message: Message) -> None:
-        if message.study in self.studies or message.kind == "reset":
-            if self._waiting.qsize() >= _WAITING:  # it does not read: it must load anew
-                self.end()
-            else:
+        if message.study in self.studies or not message.study:  # it is for all
+            if self._waiting.qsize() >= _WAITING or self._bytes > _KEPT_BYTES:
+                self._let_go()
+            elif not self.is_late:
+                self._bytes += len(message.body)
                 self._waiting.put_nowait(message)
+
+    def _let_go(self) -> None:
+        """End, and keep nothing: when it reads again, it must connect again."""
+        self.is_late, self._bytes = True, 0
+        while not self._waiting.empty():
+            self._waiting.get_nowait()
+        self.end()
 
     def end(self) -> None:
         self._waiting.put_nowait(None)
@@ -146,6 +158,7 @@ class Page:
                 continue
             if message is None:
                 return
+            self._bytes -= len(message.body)
             yield message
 
 

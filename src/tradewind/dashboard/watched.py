@@ -71,6 +71,9 @@ class Watched:
             raise Refusal(404, sentence(error)) from None
         except StorageError as error:
             raise Refusal(503, sentence(error)) from None
+        except Exception as error:
+            logger.exception("study %r could not be shown", self.name)
+            raise Refusal(500, sentence(error)) from None
         self._tasks = [asyncio.create_task(self._watch()), asyncio.create_task(self._paint())]
 
     async def end(self) -> None:
@@ -107,14 +110,16 @@ class Watched:
             if self._read == self._painted or self._away is not None:
                 await asyncio.sleep(POLL)
                 continue
-            began, at, study = time.monotonic(), self._read, self.study
-            self._unpainted = []
+            async with self._changing:  # the follower serves one thread at a time
+                began, at, study = time.monotonic(), self._read, self.study
+                self._unpainted, running = [], self._follower.unpredicted()
             self._hurry.clear()
-            painted = await in_thread(self._repaint)
+            painted, costs = await in_thread(self._repaint, running)
             async with self._changing:
                 if self.study is not study:  # it was loaded again meanwhile
                     continue
                 self._painted = at
+                self._follower.predict(costs)
                 if painted is not None:
                     self.picture, change = await in_thread(self._merge, painted)
                     if change is not None:
@@ -141,14 +146,14 @@ class Watched:
         try:
             if self._away is not None and self._lost:
                 new = self._load()
-                self._away = None
+                self._away, self._lost = None, False
                 return new, _messages(("charts", old, new))
             news = self._follower.look()
         except (NoSuchStudy, LogDiverged) as error:  # the store has another study by now
             self._away, self._lost = sentence(error), True
             changed: list[Trial] = []
         except StorageError as error:
-            self._away, self._lost = sentence(error), False
+            self._away = sentence(error)
             changed = []
         except Exception as error:  # a page must not take what is old for what is live
             logger.exception("study %r could not be followed", self.name)
@@ -173,20 +178,24 @@ class Watched:
             picture = with_choice(picture, self.study)
         except StorageError:  # the next look will say so
             return picture
+        except Exception:  # counts and rows must still follow the log
+            logger.exception("the best trial of study %r could not be found", self.name)
         now = time.monotonic()
         self._chosen, self._choose_at = True, now + _SHARE * (now - began)
         return picture
 
-    def _repaint(self) -> Picture | None:
-        """All of the picture; None if it cannot be computed now."""
+    def _repaint(self, running: list[Trial]) -> tuple[Picture | None, dict[int, float | None]]:
+        """All of the picture, or None if it cannot be computed now; and what these trials should
+        cost."""
+        costs: dict[int, float | None] = {}
         try:
-            self._follower.predict(predicted_costs(self.study, self._follower.unpredicted()))
-            return self._compute(self.study, models=True)
+            costs = predicted_costs(self.study, running)
+            return self._compute(self.study, models=True), costs
         except StorageError:  # the next look will say so
-            return None
+            pass
         except Exception:  # a figure that fails must not end the page
             logger.exception("the figures of study %r could not be computed", self.name)
-            return None
+        return None, costs
 
     def _merge(self, painted: Picture) -> tuple[Picture, Change]:
         """The painted picture with what has happened since, and the change that leads there."""
