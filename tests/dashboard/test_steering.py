@@ -63,7 +63,7 @@ def test_what_no_terminal_can_show_does_not_get_into_the_log(
 ) -> None:
     before = events_of(study)
     with client(store(tmp_path)) as browser:
-        status, said = steer(browser, verb, {**body, name: f"a{letter}b"})
+        status, said = steer(browser, verb, json.dumps({**body, name: f"a{letter}b"}))
     assert (status, events_of(study)) == (400, before)
     assert "one line" in said
 
