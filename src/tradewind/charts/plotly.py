@@ -44,6 +44,7 @@ _SIZES: dict[Role, int] = {
 }
 _FONT = "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif"
 _LINE = 118  # letters of a line of the summary
+_LEGEND = {"orientation": "h", "x": 0.0, "xanchor": "left", "yanchor": "bottom"}
 _SHADES = 6  # strands are drawn in so many groups, from poor to good
 _UNSET = -0.12  # where strands pass an axis on which they have no value
 
@@ -75,26 +76,11 @@ def _layout(figure: go.Figure, chart: Chart, palette: Palette) -> None:
     lines, note = said.count("<br>") + 1, _wrapped(chart.note)
     titled = any(panel.title for panel in chart.panels)
     figure.update_layout(
-        title={
-            "text": f"<b>{_plain(chart.title)}</b>",
-            "subtitle": {"text": said, "font": {"size": 13, "color": palette.soft}},
-            "x": 0.0,
-            "xref": "paper",
-            "xanchor": "left",
-            "y": 0.97,
-            "yanchor": "top",
-            "font": {"size": 19, "color": palette.text},
-        },
+        title=_title(chart, said, palette),
         font={"family": _FONT, "size": 13, "color": palette.text},
         paper_bgcolor=palette.page,
         plot_bgcolor=palette.page,
-        legend={
-            "orientation": "h",
-            "x": 0.0,
-            "y": 1.1 if titled else 1.02,
-            "yanchor": "bottom",
-            "xanchor": "left",
-        },
+        legend=_LEGEND | {"y": 1.1 if titled else 1.02},
         margin={
             "t": 96 + 18 * lines + 24 * titled,
             "b": 64 + (12 + 18 * (note.count("<br>") + 1)) * bool(note),
@@ -116,6 +102,20 @@ def _layout(figure: go.Figure, chart: Chart, palette: Palette) -> None:
         figure.update_xaxes(visible=False)
         figure.update_yaxes(visible=False)
         _annotate(figure, _wrapped(chart.empty), palette, x=0.5, y=0.5, xanchor="center")
+
+
+def _title(chart: Chart, said: str, palette: Palette) -> dict[str, Any]:
+    """The title with the summary below it."""
+    return {
+        "text": f"<b>{_plain(chart.title)}</b>",
+        "subtitle": {"text": said, "font": {"size": 13, "color": palette.soft}},
+        "x": 0.0,
+        "xref": "paper",
+        "xanchor": "left",
+        "y": 0.97,
+        "yanchor": "top",
+        "font": {"size": 19, "color": palette.text},
+    }
 
 
 def _annotate(figure: go.Figure, text: str, palette: Palette, **place: Any) -> None:

@@ -80,34 +80,21 @@ def _layers(
     layers: list[Layer] = (
         [_joined(sizes, y, curves, "one configuration", "second")] if curves else []
     )
-    layers.append(
-        Points(
-            figures(sizes[known]),
-            figures(y[known]),
-            "each trial",
-            "muted",
-            [facts.numbers[i] for i in known],
-            facts.texts(known),
-        )
-    )
+    layers.append(_points(facts, sizes, y, known, "each trial", "muted"))
     if model is not None:
         x, value, cost = model
         seen = cost if of_cost else value
         if seen is not None:
             layers.append(Line(figures(x), figures(seen), "expected", "chosen", dashed=True))
     if facts.choice is not None and np.isfinite(y[facts.choice]):
-        i = facts.choice
-        layers.append(
-            Points(
-                figures(sizes[[i]]),
-                figures(y[[i]]),
-                "best under the goal",
-                "chosen",
-                [facts.numbers[i]],
-                facts.texts(np.array([i])),
-            )
-        )
+        best = np.array([facts.choice])
+        layers.append(_points(facts, sizes, y, best, "best under the goal", "chosen"))
     return tuple(layers)
+
+
+def _points(facts: Facts, sizes: Array, y: Array, rows: Indices, name: str, role: Role) -> Points:
+    numbers = [facts.numbers[i] for i in rows]
+    return Points(figures(sizes[rows]), figures(y[rows]), name, role, numbers, facts.texts(rows))
 
 
 def _joined(sizes: Array, y: Array, curves: Sequence[Sequence[int]], name: str, role: Role) -> Line:

@@ -47,6 +47,37 @@ FIGURES: dict[str, Callable[[Facts], Chart]] = {
     "learning_curves": learning_curves,
 }
 _FITTED = ("importance", "predicted_cost", "learning_curves")  # these need models, which take long
+_SECTIONS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("answer", "The answer", "", ("frontier",)),
+    ("running", "Running now", "", ()),
+    (
+        "progress",
+        "Progress",
+        "How good the best trial under the goal was at each moment, and what every trial gave.",
+        ("progress_trials", "progress_time", "progress_cost"),
+    ),
+    ("timeline", "Workers", "Who ran what when. Gaps are idle time.", ("timeline",)),
+    (
+        "importance",
+        "What matters",
+        "The share of the differences between configurations that each parameter explains, with "
+        "its interactions.",
+        ("importance",),
+    ),
+    ("dependence", "Effects", "What changes on average with one parameter.", ()),
+    ("parallel", "All parameters", "One line per trial, the better ones on top.", ("parallel",)),
+    (
+        "predicted",
+        "Predicted cost",
+        "Limits on time and cost rely on these predictions.",
+        ("predicted_cost",),
+    ),
+    ("learning", "Training size", "What more data is worth.", ("learning_curves",)),
+    ("failures", "Failures", "", ()),
+    ("table", "All trials", "", ()),
+    ("reproduce", "How to reproduce", "", ()),
+)
+_OWN = ("running", "failures", "table", "reproduce")  # sections that need no chart
 _MOST_EFFECTS = 30  # parameters with a figure of their own
 
 
@@ -71,7 +102,7 @@ def assemble(facts: Facts, *, storage: str | None = None, models: bool = True) -
         "running": running(facts),
         "frontier": [facts.numbers[i] for i in facts.efficient],
         "charts": drawn,
-        "sections": sections(facts, drawn),
+        "sections": sections(drawn),
         "failures": [
             {
                 "message": it.message,
@@ -197,50 +228,14 @@ def effects_of(facts: Facts) -> list[str]:
     return ranked[:_MOST_EFFECTS] if facts.effects is not None else []
 
 
-def sections(facts: Facts, drawn: Mapping[str, Any]) -> list[dict[str, Any]]:
+def sections(drawn: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The sections of the page in order, with the charts of each."""
-    effects = [name for name in drawn if name.startswith("dependence_")]
-    found: list[tuple[str, str, str, list[str]]] = [
-        ("answer", "The answer", "", ["frontier"]),
-        ("running", "Running now", "", []),
-        (
-            "progress",
-            "Progress",
-            "How good the best trial under the goal was at each moment, and what every trial gave.",
-            ["progress_trials", "progress_time", "progress_cost"],
-        ),
-        ("timeline", "Workers", "Who ran what when. Gaps are idle time.", ["timeline"]),
-        (
-            "importance",
-            "What matters",
-            "The share of the differences between configurations that each parameter explains, "
-            "with its interactions.",
-            ["importance"],
-        ),
-        ("dependence", "Effects", "What changes on average with one parameter.", effects),
-        (
-            "parallel",
-            "All parameters",
-            "One line per trial, the better ones on top.",
-            ["parallel"],
-        ),
-        (
-            "predicted",
-            "Predicted cost",
-            "Limits on time and cost rely on these predictions.",
-            ["predicted_cost"],
-        ),
-        ("learning", "Training size", "What more data is worth.", ["learning_curves"]),
-        ("failures", "Failures", "", []),
-        ("table", "All trials", "", []),
-        ("reproduce", "How to reproduce", "", []),
-    ]
-    if not effects:
-        found = [it for it in found if it[0] != "dependence"]
+    effects = tuple(name for name in drawn if name.startswith("dependence_"))
+    found = [(*it[:3], effects if it[0] == "dependence" else it[3]) for it in _SECTIONS]
     return [
-        {"id": name, "title": title, "text": text, "charts": charts}
+        {"id": name, "title": title, "text": text, "charts": list(charts)}
         for name, title, text, charts in found
-        if not charts or drawn.keys() & set(charts)
+        if name in _OWN or drawn.keys() & set(charts)
     ]
 
 

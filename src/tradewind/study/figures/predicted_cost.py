@@ -17,6 +17,7 @@ from tradewind.study.figures.draw import (
 )
 from tradewind.study.figures.facts import Facts
 from tradewind.study.words import number, percent
+from tradewind.types import Array
 
 NAME, TITLE = "predicted_cost", "Predicted against measured cost"
 _FACTOR = 2.0
@@ -68,11 +69,15 @@ def predicted_cost(facts: Facts) -> Chart:
     panel = Panel(
         Axis(f"predicted {title}", scale, unit), Axis(f"measured {title}", scale, unit), layers
     )
-    ratio = cost[known] / expected[known]
-    near = float(np.mean((ratio <= _FACTOR) & (ratio >= 1.0 / _FACTOR)))
-    middle = float(np.median(ratio))
-    summary = (
-        f"{percent(round(near, 2))} of {counted(len(known), 'trial')} cost within a factor of 2 of "
-        f"the prediction; the median trial cost {number(middle)} times what was predicted."
-    )
+    summary = _summary(cost[known] / expected[known])
     return Chart(NAME, TITLE, summary, (panel,), notes(thinning_note(len(shown), len(known))))
+
+
+def _summary(ratio: Array) -> str:
+    """What `ratio`, the measured by the predicted costs, says."""
+    near = float(np.mean((ratio <= _FACTOR) & (ratio >= 1.0 / _FACTOR)))
+    return (
+        f"{percent(round(near, 2))} of {counted(len(ratio), 'trial')} cost within a factor of 2 of "
+        f"the prediction; the median trial cost {number(float(np.median(ratio)))} times what was "
+        "predicted."
+    )
