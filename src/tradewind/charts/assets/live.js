@@ -73,10 +73,10 @@
     if (change === null) return old;
     if ("=" in change) return change["="];
     if ("{" in change) {
-      const made = { ...old };
-      for (const key of change["-"] || []) delete made[key];
-      for (const [key, each] of Object.entries(change["{"])) made[key] = apply(old[key], each);
-      return made;
+      const made = new Map(Object.entries(old)); // a parameter may be called __proto__
+      for (const key of change["-"] || []) made.delete(key);
+      for (const [key, each] of Object.entries(change["{"])) made.set(key, apply(made.get(key), each));
+      return Object.fromEntries(made);
     }
     if ("[" in change) {
       const [start, removed, added] = change["["];
@@ -136,9 +136,11 @@
           const found = split(text + value);
           text = found.rest;
           for (const message of found.messages) {
-            last = message.id;
-            if (message.event === "reset") await on.reset();
-            else on.message(message.event, JSON.parse(message.data), message.id);
+            if (message.event === "reset") await on.reset(); // it says what is known then
+            else if (number(message.id) > number(last)) {
+              last = message.id;
+              on.message(message.event, JSON.parse(message.data), message.id);
+            } // else it was loaded already
           }
         }
       } finally {

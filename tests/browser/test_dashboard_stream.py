@@ -1,0 +1,69 @@
+"""What a page makes of the stream of messages when it has to load a study anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import resources
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+# A server that answers each request for messages with the next of these streams, and then never.
+# It notes the id that each request names, and what the page does.
+FOLLOW = """async ([streams, failures]) => {
+  const asked = [], taken = [], forever = new Promise(() => {});
+  window.fetch = async (path) => {
+    asked.push(new URLSearchParams(path.split("?")[1]).get("after"));
+    if (!streams.length) return forever;
+    return new Response(streams.shift());
+  };
+  const stream = tradewind.live.follow(["a"], "s-1", {
+    message: (kind, data) => taken.push(data.n),
+    state: () => {},
+    reset: async () => {
+      if (failures-- > 0) throw new tradewind.live.Trouble("The store is away.");
+      taken.push("loaded");
+      stream.at("s-4");
+    },
+  });
+  const soon = () => new Promise((done) => setTimeout(done, 20));
+  for (let i = 0; i < 500 && !(taken.length && asked.at(-1) === "s-5"); i += 1) await soon();
+  return { asked, taken };
+}"""
+
+
+def message(number: int, kind: str = "rows") -> str:
+    return f'id: s-{number}\nevent: {kind}\ndata: {{"n":{number}}}\n\n'
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    context = chromium.new_context()
+    found = context.new_page()
+    script = resources.files("tradewind.charts").joinpath("assets", "live.js").read_text("utf-8")
+    found.add_script_tag(content=script)
+    yield found
+    context.close()
+
+
+def test_what_was_loaded_with_the_study_is_not_taken_again(page: Page) -> None:
+    stream = message(2) + message(2, "reset") + "".join(map(message, (3, 4, 5)))
+    found: dict[str, Any] = page.evaluate(FOLLOW, [[stream], 0])
+    assert found == {"asked": ["s-1", "s-5"], "taken": [2, "loaded", 5]}
+
+
+def test_a_study_that_could_not_be_loaded_anew_is_loaded_at_the_next_connection(
+    page: Page,
+) -> None:
+    stream = message(2, "reset") + message(5)
+    found: dict[str, Any] = page.evaluate(FOLLOW, [[stream, stream], 1])
+    assert found == {"asked": ["s-1", "s-1", "s-5"], "taken": ["loaded", 5]}
+
+
+def test_a_change_may_concern_a_parameter_with_an_odd_name(page: Page) -> None:
+    change = '{"{": {"__proto__": {"=": 2}, "a": {"=": 1}}, "-": ["b"]}'
+    made = (
+        f"JSON.stringify(tradewind.live.apply(JSON.parse('{{\"b\": 3}}'), JSON.parse('{change}')))"
+    )
+    assert page.evaluate(made) == '{"__proto__":2,"a":1}'
