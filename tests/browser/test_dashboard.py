@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +18,7 @@ import tradewind as tw
 from tests.browser.conftest import Watch
 from tests.dashboard.pages import database, make_study
 from tests.dashboard.serving import Dashboard, dashboard, driver
+from tradewind.dashboard.changes import difference
 from tradewind.types import State
 
 pytestmark = pytest.mark.slow
@@ -166,6 +169,28 @@ def test_a_study_that_is_not_there_yet_appears(
     expect(page.locator("h1").last).to_have_text("No such study")
     make_study(database(tmp_path), name="later", trials=2)
     expect(live(page).locator(".study-name")).to_have_text("later")
+
+
+def test_the_browser_applies_changes_as_the_server_means_them(
+    server: Dashboard, open_page: OpenPage
+) -> None:
+    rng = random.Random(0)
+
+    def data(depth: int) -> Any:
+        if depth == 0 or rng.random() < 0.3:
+            return rng.choice([None, True, False, 0, 1, 2.5, "", "a", "<b>"])
+        if rng.random() < 0.5:
+            return [data(depth - 1) for _ in range(rng.randrange(6))]
+        return {k: data(depth - 1) for k in ("a", "__proto__", "=", "[", "{") if rng.random() < 0.6}
+
+    pairs = [(data(4), data(4)) for _ in range(300)]
+    cases = [json.dumps([old, difference(old, new)]) for old, new in pairs]
+    apply = """cases => cases.map((text) => {
+        const [old, change] = JSON.parse(text);
+        return JSON.stringify(tradewind.live.apply(old, change));
+    })"""
+    found = live(open_page(server)).evaluate(apply, cases)
+    assert [json.loads(text) for text in found] == [new for _, new in pairs]
 
 
 # ---- steering ----

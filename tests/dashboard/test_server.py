@@ -21,7 +21,6 @@ from tradewind.dashboard import serve
 from tradewind.dashboard.server import access_for, address_of
 from tradewind.errors import NoSuchStudy, StorageError
 
-
 pytestmark = pytest.mark.slow
 
 

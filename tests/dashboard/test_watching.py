@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -325,3 +326,31 @@ def test_stores_are_asked_with_little_patience(tmp_path: Path) -> None:
     assert open_shared(tmp_path / "a.db").file._patience < 10  # type: ignore[attr-defined]
     given = open_shared("sqlite:///a.db?patience=77")
     assert given.file._patience == 77  # type: ignore[attr-defined]
+
+
+def test_a_painting_that_began_before_a_change_does_not_undo_it(tmp_path: Path) -> None:
+    study = make_study(database(tmp_path))
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(study: tw.Study, *, models: bool) -> Picture:
+        picture = paint(study)
+        if models and not began.is_set():
+            began.set()
+            go_on.wait(60)
+        return picture
+
+    async def follow() -> None:
+        watched, shown = await watching(database(tmp_path), paint=slow)
+        while not began.is_set():
+            await asyncio.sleep(0.01)
+        study.change_goal(tw.BestUnder(4.0))
+        study.add({"x": 0.3, "kernel": "linear"}, value=0.9, cost=3.0)
+        await shown.until(lambda p: (p.get("best") or {}).get("trial") == 3)
+        go_on.set()
+        await shown.until(lambda p: not p["live"]["painting"])
+        assert shown.picture["best"]["trial"] == 3
+        assert shown.picture["study"]["goal"] == tw.BestUnder(4.0).describe()
+        assert len(shown.picture["trials"]["rows"]) == 4
+        await watched.end()
+
+    run(follow())

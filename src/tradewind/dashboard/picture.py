@@ -90,6 +90,12 @@ def with_choice(picture: Picture, study: Study) -> Picture:
     }
 
 
+def with_choice_of(picture: Picture, newer: Picture) -> Picture:
+    """The picture with the best trial, the choices and the goal of a newer one."""
+    kept = {key: newer[key] for key in ("best", "choices", "frontier")}
+    return {**picture, **kept, "study": {**picture["study"], "goal": newer["study"]["goal"]}}
+
+
 def with_rows(picture: Picture, trials: Sequence[Trial]) -> Picture:
     """The picture with the rows of these trials as they are now. What only a painting can tell,
     such as a score, stays until the next one."""

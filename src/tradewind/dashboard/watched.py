@@ -21,6 +21,7 @@ from tradewind.dashboard.picture import (
     Picture,
     predicted_costs,
     with_choice,
+    with_choice_of,
     with_rows,
     with_status,
 )
@@ -61,7 +62,8 @@ class Watched:
         self._lost = False  # and whether the study must be loaded again
         self._read = self._painted = -1  # of the log: what was read, and what was painted
         self._chosen, self._choose_at = True, 0.0  # whether the best trial is known, or when to ask
-        self._unpainted: list[Trial] = []  # what has changed since the last painting began
+        self._unpainted: list[Trial] = []  # what has changed since the last painting began,
+        self._chosen_since = False  # and whether the best trial was looked for since then
 
     async def begin(self) -> None:
         """Load the study and begin to watch it; a `Refusal` if it cannot be loaded."""
@@ -182,6 +184,7 @@ class Watched:
             logger.exception("the best trial of study %r could not be found", self.name)
         now = time.monotonic()
         self._chosen, self._choose_at = True, now + _SHARE * (now - began)
+        self._chosen_since = True
         return picture
 
     def _repaint(self, running: list[Trial]) -> tuple[Picture | None, dict[int, float | None]]:
@@ -200,6 +203,8 @@ class Watched:
     def _merge(self, painted: Picture) -> tuple[Picture, Change]:
         """The painted picture with what has happened since, and the change that leads there."""
         rows = with_rows(painted, self._unpainted)
+        if self._chosen_since:
+            rows = with_choice_of(rows, self.picture)
         new = with_status(rows, self._follower, self._away)
         return new, difference(self.picture, new)
 

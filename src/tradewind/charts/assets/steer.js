@@ -123,9 +123,11 @@
       const more = by ? { by } : {};
       const body = goal.kind === "limit" ? { limit: goal.value, ...more } : { alpha: goal.value, reference, ...more };
       this.adopt.disabled = true;
+      const before = this.data.study.goal;
       const done = await this.send("goal", body);
       this.adopt.disabled = false;
-      this.wantsOwn = done ? this.data.study.goal : null;
+      this.wantsOwn = done ? before : null;
+      this.settle(); // the news may have been faster than the answer
     }
 
     // The study has a new goal: the page shows its choice.
