@@ -25,7 +25,7 @@ from tradewind.types import Array, FinishedTrial, Indices, State, Trial
 if TYPE_CHECKING:
     from tradewind.study.results import StudyResults
 
-_SETTINGS, _MODELLED = 4, 250  # of the models behind figures, which are made in seconds
+_SETTINGS, _MODELLED = 4, 200  # of the models behind figures, which are made in seconds
 
 _TIMES = {
     "wall": "training time",
