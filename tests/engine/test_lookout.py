@@ -17,6 +17,7 @@ from tradewind.engine.journal import Journal
 from tradewind.engine.limits import Running
 from tradewind.engine.lookout import Lookout
 from tradewind.engine.session import Session
+from tradewind.log.events import Event
 from tradewind.log.memory import MemoryLog
 from tradewind.log.state import StudyState
 from tradewind.types import Outcome, Trial
@@ -116,6 +117,13 @@ class Interrupting(ScriptedWorkers):
         self.heard.set()
 
 
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SOON
+    while not holds():
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.01)
+
+
 def running(*trials: Trial) -> dict[int, Running]:
     return {trial.number: Running(trial, 0.0) for trial in trials}
 
@@ -146,6 +154,37 @@ def test_a_trial_that_another_driver_ends_or_takes_is_over_here(ending: str) -> 
         del trials[0]
         assert watch.over() == []
     assert set(workers.interrupted) == {0}
+
+
+class Slow(MemoryLog):
+    """A log that lets the thread wait for `go` before it reads, once `is_slow` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_slow, self.is_asked, self.go = False, threading.Event(), threading.Event()
+
+    def read(self, position: int) -> Iterable[Event]:
+        if self.is_slow and threading.current_thread() is not threading.main_thread():
+            self.is_asked.set()
+            self.go.wait(SOON)
+        return super().read(position)
+
+
+def test_a_trial_that_starts_and_is_abandoned_while_the_log_is_read_is_over() -> None:
+    log = Slow()
+    session, other = drive(log), drive(log)
+    first = session.ask()
+    runs = running(first)
+    with Lookout(session, 600.0, runs) as watch:
+        log.is_slow = True
+        assert log.is_asked.wait(SOON)
+        second = session.ask()
+        other.abandon(second.number, "it hangs")
+        log.go.set()
+        position = session.state.position
+        wait_until(lambda: watch._position > position)
+        runs.update(running(second))
+        wait_until(lambda: watch.over() == [second.number])
 
 
 def test_what_the_session_itself_has_read_is_seen_as_well() -> None:

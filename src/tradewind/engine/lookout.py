@@ -14,7 +14,7 @@ from contextlib import suppress
 from tradewind.engine.limits import Running
 from tradewind.engine.session import Session
 from tradewind.errors import StorageError
-from tradewind.log.events import Abandoned, Claimed, Event, Failed, Finished, Started
+from tradewind.log.events import Abandoned, Claimed, Failed, Finished, Started
 from tradewind.log.state import OPEN, StudyState
 from tradewind.runners.runner import InProcess, Workers
 
@@ -43,6 +43,7 @@ class Lookout:
         self._running: Mapping[int, Running] = {} if running is None else running
         self._workers = workers if isinstance(workers, InProcess) else None
         self._over: dict[int, Running] = {}  # only the thread changes it
+        self._ended: set[int] = set()  # trials that have ended beyond what the session has read
         self._journal, self._position = session.journal, 0  # what was read of which log,
         self._looked_at = 0.0  # and when
         self._is_done = threading.Event()
@@ -85,31 +86,41 @@ class Lookout:
     def _look(self) -> None:
         if is_due := time.monotonic() >= self._due():
             self._looked_at = time.monotonic()
-        running = dict(
-            self._running
-        )  # before the log, so that all that is read is later than their starts
+        # before the log, so that all that is read is later than their starts
+        running = dict(self._running)
         journal = self._session.journal
         state = journal.peek()
         if not running or state is None:
             return
         me = self._session.id
         over = {number for number in running if _is_over(state, number, me)}
+        self._forget(journal, state)
         if is_due:
-            ended = {_ended(event, me) for event in self._news(journal, state)}
-            over |= {number for number in running if number in ended}
+            self._read_news(me)
+        over |= running.keys() & self._ended
         kept = {n: trial for n, trial in self._over.items() if running.get(n) is trial}
         self._over = kept | {number: running[number] for number in over}
         if self._workers is not None and (still := self.over()):
             self._workers.interrupt(still, ENDED_ELSEWHERE)
 
-    def _news(self, journal: object, state: StudyState) -> list[Event]:
-        """The events that neither the session nor this thread has read."""
+    def _forget(self, journal: object, state: StudyState) -> None:
+        """Forget what was read here if the session has read it by now."""
         if journal is not self._journal:  # the session continues with another log
             self._journal, self._position = self._session.journal, 0
-        self._position = max(self._position, state.position)
-        events = list(self._session.log.read(self._position))
-        self._position += len(events)
-        return events
+        if state.position >= self._position:
+            self._position = state.position
+            self._ended.clear()
+
+    def _read_news(self, me: str) -> None:
+        """Read the events that neither the session nor this thread has read. One may end a trial
+        that is not among the running ones yet."""
+        for event in list(self._session.log.read(self._position)):
+            self._position += 1
+            match event:
+                case Finished(number) | Failed(number) | Abandoned(number):
+                    self._ended.add(number)
+                case Claimed(number, driver) | Started(number, driver):
+                    (self._ended.discard if driver == me else self._ended.add)(number)
 
 
 def _is_over(state: StudyState, number: int, me: str) -> bool:
@@ -118,13 +129,3 @@ def _is_over(state: StudyState, number: int, me: str) -> bool:
     if trial is None:  # the session continues with another log, which lacks it
         return False
     return trial.state not in OPEN or state.holder.get(number, me) != me
-
-
-def _ended(event: Event, me: str) -> int | None:
-    """The number of the trial that this event ends, or gives to another driver."""
-    match event:
-        case Finished(number) | Failed(number) | Abandoned(number):
-            return number
-        case Claimed(number, driver) | Started(number, driver) if driver != me:
-            return number
-    return None
