@@ -44,6 +44,7 @@ def test_the_server_answers_to_the_names_of_this_machine(host: str) -> None:
     [
         *("evil.example", "localhost.evil.example", "evil.example:8321", "127.0.0.1.evil.example"),
         *("", "192.168.0.7", "0.0.0.0", "[::2]", "127.0.0.1@evil.example", "localhost@evil"),
+        *("[::1].evil.example", "localhost:1@evil.example", "127.0.0.1:80:80", "[::1", "::1]"),
     ],
 )
 def test_a_foreign_name_that_was_pointed_at_this_machine_is_refused(host: str) -> None:

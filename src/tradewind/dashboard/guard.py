@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from secrets import compare_digest
@@ -132,10 +133,9 @@ def _check_token(access: Access, given: dict[bytes, list[bytes]], what: str) -> 
 
 
 def _host_name(host: str) -> str:
-    """A Host header without its port, in lower case."""
-    name, bracket, _ = host.partition("]")
-    name = name + bracket if bracket else host.partition(":")[0]
-    return name.lower()
+    """A Host header without its port, in lower case; empty if it is none."""
+    found = re.fullmatch(r"(\[[^]]*\]|[^]:[]*)(:\d*)?", host)
+    return "" if found is None else found.group(1).lower()
 
 
 def _is_address(name: str) -> bool:
