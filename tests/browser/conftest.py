@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.browser.live import open_page, server, study
+from tests.browser.watching import Watch
 from tradewind.charts.page import write_page
+
+__all__ = ["open_page", "server", "study"]  # fixtures of the dashboard
 
 INSTALLED = shutil.which("chromium") or shutil.which("google-chrome")
 CHROMIUM = Path(os.environ.get("CHROMIUM") or INSTALLED or "/usr/bin/chromium")
@@ -21,32 +23,6 @@ ARGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-
-
-@dataclass
-class Watch:
-    """What a page does that it should not: console messages, errors, dialogs, requests."""
-
-    console: list[str] = field(default_factory=list)
-    dialogs: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-
-    def over(self, page: Page) -> Page:
-        page.on("console", lambda it: self.console.append(f"{it.type}: {it.text}"))
-        page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
-        page.on("request", lambda request: self.requests.append(request.url))
-        page.on("dialog", self._dismiss)
-        return page
-
-    def _dismiss(self, dialog: Dialog) -> None:
-        self.dialogs.append(dialog.message)
-        dialog.dismiss()
-
-    def outside(self) -> list[str]:
-        """Requests that leave the page: a file, its own data and blobs may be read."""
-        return [
-            url for url in self.requests if urlparse(url).scheme not in ("file", "data", "blob")
-        ]
 
 
 OpenReport: TypeAlias = Callable[..., Page]

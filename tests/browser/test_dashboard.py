@@ -1,96 +1,24 @@
-"""The dashboard in a browser: live while drivers work in other processes, and steering them."""
+"""The dashboard in a browser: live while drivers work in other processes, and safe."""
 
 from __future__ import annotations
 
 import json
 import random
 import re
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 import tradewind as tw
-from tests.browser.conftest import Watch
+from tests.browser.live import OpenPage, live, said
 from tests.dashboard.pages import database, make_study
 from tests.dashboard.serving import Dashboard, dashboard, driver
 from tradewind.dashboard.changes import difference
-from tradewind.types import State
 
 pytestmark = pytest.mark.slow
-
-SECONDS = 30_000  # milliseconds to wait for what a loaded machine may take
-expect.set_options(timeout=SECONDS)
-
-NO_PAGE = "Failed to load resource"  # what a browser logs when an answer is an error
-
-OpenPage = Callable[..., Page]
-
-
-@pytest.fixture
-def open_page(chromium: Browser) -> Iterator[OpenPage]:
-    """Open an address of a dashboard, and check in the end that the page was quiet and asked
-    nobody else. Errors that the browser itself logs about refused requests are `expected`."""
-    opened: list[tuple[Any, Watch, str, bool]] = []
-
-    def open_at(server: Dashboard, query: str = "", *, token: bool = True, **options: Any) -> Page:
-        expected = options.pop("expected", False)
-        options = {"viewport": {"width": 1280, "height": 900}, "locale": "en-US"} | options
-        context, watch = chromium.new_context(**options), Watch()
-        page = watch.over(context.new_page())
-        page.set_default_timeout(SECONDS)
-        opened.append((context, watch, server.url, expected))
-        page.goto(f"{server.url}{query}" + f"#token={server.token}" * token)
-        page.wait_for_selector("main")
-        return page
-
-    yield open_at
-    for context, watch, url, expected in opened:
-        context.close()
-        logged = [it for it in watch.console if not (expected and NO_PAGE in it)]
-        logged = [it for it in logged if "net::ERR_" not in it]  # the server has ended
-        assert logged == []
-        assert watch.dialogs == []
-        assert [it for it in watch.requests if not it.startswith((url, "data:"))] == []
-
-
-@pytest.fixture
-def study(tmp_path: Path) -> tw.Study:
-    return make_study(database(tmp_path), trials=8)
-
-
-@pytest.fixture
-def server(study: tw.Study, tmp_path: Path) -> Iterator[Dashboard]:
-    with dashboard(database(tmp_path)) as found:
-        yield found
-
-
-def live(page: Page) -> Page:
-    """The page, as soon as it is connected."""
-    expect(page.locator(".live-word")).to_have_text(re.compile("^(live|paused)"))
-    return page
-
-
-def said(page: Page, text: str) -> None:
-    expect(page.locator(".said")).to_contain_text(text)
-
-
-def until(holds: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline, "it does not happen"
-        time.sleep(0.05)
-
-
-def drag(page: Page, key: str) -> None:
-    """Move the slider of the trade-off to one of its ends."""
-    slider = page.get_by_role("slider").first
-    slider.focus()
-    slider.press(key)
 
 
 # ---- looking ----
@@ -191,162 +119,6 @@ def test_the_browser_applies_changes_as_the_server_means_them(
     })"""
     found = live(open_page(server)).evaluate(apply, cases)
     assert [json.loads(text) for text in found] == [new for _, new in pairs]
-
-
-# ---- steering ----
-
-
-def test_pause_and_resume_work_on_a_driver_in_another_process(
-    study: tw.Study, server: Dashboard, tmp_path: Path, open_page: OpenPage
-) -> None:
-    page = live(open_page(server))
-    with driver(database(tmp_path), seconds=0.2):
-        until(lambda: any(t.state is State.RUNNING for t in study.trials))
-        page.get_by_role("button", name="Pause").click()
-        page.get_by_label("Why?").fill("the GPU is needed")
-        page.get_by_role("button", name="Pause the study").click()
-        said(page, "The study is paused")
-        expect(page.locator(".live-word")).to_contain_text("paused since")
-        expect(page.locator(".notices")).to_contain_text("the GPU is needed")
-        until(lambda: not any(t.state is State.RUNNING for t in study.trials))
-        count = len(study.trials)
-        time.sleep(1.0)
-        assert len(study.trials) == count
-        page.get_by_role("button", name="Resume").click()
-        said(page, "The study goes on")
-        expect(page.locator(".live-word")).to_have_text("live")
-        until(lambda: len(study.trials) > count)
-
-
-def test_stopping_a_running_trial_ends_it_at_its_driver(
-    study: tw.Study, server: Dashboard, tmp_path: Path, open_page: OpenPage
-) -> None:
-    page = live(open_page(server))
-    with driver(database(tmp_path), seconds=600.0):
-        page.get_by_role("button", name="Stop trial 8").click()
-        page.get_by_role("button", name="Let it run").click()
-        assert study.trials[8].state is State.RUNNING  # a slip does no harm
-        page.get_by_role("button", name="Stop trial 8").click()
-        page.get_by_role("button", name="Stop trial 8", exact=True).click()
-        said(page, "Trial 8 is stopped")
-        until(lambda: len(study.trials) > 9)  # the driver goes on with the next one
-        expect(page.locator("#running")).to_contain_text("Trial 9")
-        expect(page.locator(".counts")).to_contain_text("1 abandoned")
-    assert study.trials[8].state is State.ABANDONED
-
-
-def test_a_queued_configuration_is_run_next(
-    study: tw.Study, server: Dashboard, tmp_path: Path, open_page: OpenPage
-) -> None:
-    page = live(open_page(server))
-    page.get_by_role("button", name="Queue a configuration").click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_label("degree")).to_be_hidden()  # it exists only for one kernel
-    dialog.get_by_label("kernel").select_option(label="poly")
-    dialog.get_by_label("degree").fill("9")
-    dialog.get_by_role("button", name="Queue it").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("degree")  # out of its range
-    dialog.get_by_label("degree").fill("4")
-    dialog.get_by_label("x").fill("0.125")
-    dialog.get_by_role("button", name="Queue it").click()
-    said(page, "The configuration is queued")
-    expect(dialog).to_be_hidden()
-    expect(page.locator(".live-bar .actions")).to_contain_text("1 configuration queued")
-    with driver(database(tmp_path), seconds=0.2):
-        until(lambda: len(study.trials) > 8)
-        expect(page.locator(".live-bar .actions")).not_to_contain_text("queued")
-    assert study.trials[8].params == {"x": 0.125, "kernel": "poly", "degree": 4}
-
-
-def test_a_configuration_may_start_from_a_trial(
-    study: tw.Study, server: Dashboard, open_page: OpenPage
-) -> None:
-    page = live(open_page(server))
-    page.locator("#table .pick").get_by_text("3", exact=True).click()
-    page.get_by_role("button", name="Queue a configuration").click()
-    page.get_by_role("button", name="Start from trial 3").click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_label("kernel").locator("option:checked")).to_have_text("linear")
-    assert float(dialog.get_by_label("x").input_value()) == pytest.approx(
-        study.trials[3].params["x"]
-    )
-    dialog.get_by_label("x").fill("")  # drawn at random
-    dialog.get_by_role("button", name="Queue it").click()
-    said(page, "is queued")
-    assert study.ask().params["kernel"] == "linear"
-
-
-def test_the_readers_choice_becomes_the_goal_of_the_study(
-    study: tw.Study, server: Dashboard, open_page: OpenPage
-) -> None:
-    page = live(open_page(server))
-    adopt = page.get_by_role("button", name="Make this the study’s goal")
-    expect(adopt).to_be_hidden()
-    before = page.locator(".sentence").inner_text()
-    drag(page, "End")  # only cost counts
-    expect(page.locator(".eyebrow")).to_have_text("Your choice")
-    expect(page.locator(".sentence")).not_to_have_text(before)
-    adopt.click()
-    said(page, "The goal of the study is now")
-    expect(page.locator(".eyebrow")).to_contain_text("The study’s choice")
-    expect(adopt).to_be_hidden()
-    goal = tw.load_study(server.get("/api/studies").json()["storage"]).goal
-    assert isinstance(goal, tw.Tradeoff)
-    assert goal.alpha > 0.1
-    best = tw.load_study(server.get("/api/studies").json()["storage"]).best
-    expect(page.locator(".figures dd").first).to_be_visible()
-    assert page.evaluate("tradewind.page.selected().trial") == best.number
-
-
-def test_another_page_sees_the_goal_change(
-    study: tw.Study, server: Dashboard, open_page: OpenPage
-) -> None:
-    page = live(open_page(server))
-    study.change_goal(tw.BestUnder(4.0))
-    expect(page.locator(".eyebrow")).to_contain_text(tw.BestUnder(4.0).describe())
-
-
-def test_an_error_of_the_study_is_one_sentence(
-    study: tw.Study, server: Dashboard, open_page: OpenPage
-) -> None:
-    trial = study.ask()
-    page = live(open_page(server, expected=True))
-    page.get_by_role("button", name=f"Stop trial {trial.number}").click()
-    page.route(
-        "**/api/study/stop*", lambda route: (study.tell(trial, 0.5, cost=1.0), route.continue_())
-    )
-    page.get_by_role("button", name=f"Stop trial {trial.number}", exact=True).click()
-    said(page, f"trial {trial.number} is already finished")
-    expect(page.locator(".said")).to_have_class(re.compile("problem"))
-
-
-def test_everything_can_be_done_with_the_keyboard(
-    study: tw.Study, server: Dashboard, open_page: OpenPage
-) -> None:
-    trial = study.ask()
-    page = live(open_page(server))
-    page.get_by_role("button", name="Pause").focus()
-    page.keyboard.press("Enter")
-    page.keyboard.type("typed")
-    page.keyboard.press("Escape")
-    expect(page.locator(".question-bar")).to_be_hidden()
-    expect(page.get_by_role("button", name="Pause")).to_be_focused()
-    page.keyboard.press("Enter")
-    page.keyboard.type("typed")
-    page.keyboard.press("Enter")
-    said(page, "The study is paused")
-    stop = page.get_by_role("button", name=f"Stop trial {trial.number}")
-    stop.focus()
-    page.wait_for_timeout(2500)  # the time passes, and the page changes
-    expect(stop).to_be_focused()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Enter")
-    said(page, f"Trial {trial.number} is stopped")
-    page.get_by_role("button", name="Queue a configuration").focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog")).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_be_hidden()
 
 
 # ---- who may ----
