@@ -74,6 +74,7 @@ def test_words_are_found_in_every_column(page: Page) -> None:
         ("state!=failed", lambda row: row[1] != "failed"),
         ("cost<500ms", lambda row: row[3] < 0.5),
         ('"training size"<=40%', lambda row: row[4] <= 0.4),
+        ("training size<=40% Accuracy>0.5", lambda row: row[4] <= 0.4 and (row[2] or 0) > 0.5),
         ("model~oost", lambda row: row[5] == "boosting"),
         ('"is not finite"', lambda row: "is not finite" in str(row[-1])),
     ],
@@ -81,6 +82,15 @@ def test_words_are_found_in_every_column(page: Page) -> None:
 def test_comparisons_filter(page: Page, text: str, keep: object) -> None:
     fill(page, text)
     assert shown(page) == expected(keep)
+
+
+def test_percentages_of_a_column_have_equally_many_decimals(open_report: OpenReport) -> None:
+    data = page_data()
+    place = [it["key"] for it in data["trials"]["columns"]].index("train_size")
+    for row, share in zip(data["trials"]["rows"], (0.5, 0.125, 1.0), strict=False):
+        row[place] = share
+    cells = open_report(data).locator(f"tbody tr td:nth-child({place + 1})")
+    assert cells.all_inner_texts()[:3] == ["50.0%", "12.5%", "100.0%"]
 
 
 def test_an_unknown_column_is_named(page: Page) -> None:

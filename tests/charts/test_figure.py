@@ -18,7 +18,13 @@ FIGURE = Figure(POINTS)
 
 @pytest.mark.parametrize(
     ("suffix", "beginning"),
-    [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".SVG", b"<?xml"), (".json", b'{"name": "points"')],
+    [
+        (".png", b"\x89PNG"),
+        (".svg", b"<?xml"),
+        (".SVG", b"<?xml"),
+        (".pdf", b"%PDF"),
+        (".json", b'{"name": "points"'),
+    ],
 )
 def test_a_figure_is_saved_by_its_suffix(suffix: str, beginning: bytes, tmp_path: Path) -> None:
     path = tmp_path / f"figure{suffix}"
@@ -34,8 +40,10 @@ def test_a_saved_page_needs_no_network(tmp_path: Path) -> None:
 
 
 def test_an_unknown_suffix_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"saved as \.png, \.svg, \.html, \.json, but got '\.pdf'"):
-        FIGURE.save(tmp_path / "figure.pdf")
+    with pytest.raises(
+        ValueError, match=r"as \.png, \.svg, \.pdf, \.html, \.json, but got '\.gif'"
+    ):
+        FIGURE.save(tmp_path / "figure.gif")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -16,7 +16,7 @@ from tradewind.paths import replace_file
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-_SUFFIXES = (".png", ".svg", ".html", ".json")
+_SUFFIXES = (".png", ".svg", ".pdf", ".html", ".json")
 _INSTALL = "pip install 'tradewind[plot]'"
 
 
@@ -50,11 +50,11 @@ class Figure:
         return draw(self.chart, theme=theme)
 
     def to_image(self, kind: str = "png", *, theme: Theme = "light", dpi: float = 160.0) -> bytes:
-        """The figure as the bytes of a PNG or an SVG file, drawn by Matplotlib.
+        """The figure as the bytes of a PNG, SVG or PDF file, drawn by Matplotlib.
 
         >>> image = study.plot.frontier().to_image("svg")
         """
-        one_of("kind", kind, ("png", "svg"))
+        one_of("kind", kind, ("png", "svg", "pdf"))
         one_of("theme", theme, ("light", "dark"))
         try:
             from tradewind.charts.matplotlib import draw
@@ -63,8 +63,9 @@ class Figure:
         return draw(self.chart, kind=kind, theme=theme, dpi=dpi)
 
     def save(self, path: str | os.PathLike[str], *, theme: Theme = "light") -> None:
-        """Write the figure to a file, completely or not at all. The suffix says how: `.png` and
-        `.svg` are images, `.html` is a page to zoom in (with Plotly), `.json` holds the values.
+        """Write the figure to a file, completely or not at all. The suffix says how: `.png`,
+        `.svg` and `.pdf` are images, `.html` is a page to zoom in (with Plotly), `.json` holds the
+        values.
 
         >>> study.plot.importance().save("importance.svg", theme="dark")
         """

@@ -1,4 +1,4 @@
-"""Charts as PNG and SVG, drawn by Matplotlib without its global state."""
+"""Charts as PNG, SVG and PDF, drawn by Matplotlib without its global state."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import textwrap
 from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -24,15 +25,19 @@ _LINE = 0.19  # inches from one line of text to the next
 _LETTER = 0.067  # inches of an average letter of the text
 _LONG_LABEL = 26  # letters; longer labels stand above their bars
 
+_CANVASES: dict[str, Any] = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
+
 
 def draw(chart: Chart, *, kind: str, theme: Theme, dpi: float = 160.0) -> bytes:
-    """The bytes of a "png" or an "svg" file."""
+    """The bytes of a "png", "svg" or "pdf" file."""
     figure = _figure(chart, PALETTES[theme])
-    canvas: Any = FigureCanvasAgg(figure) if kind == "png" else FigureCanvasSVG(figure)
+    canvas: Any = _CANVASES[kind](figure)
     file = io.BytesIO()
     metadata: dict[str, Any] = {"Title": drawable(chart.title)}
     if kind == "svg":
         metadata |= {"Date": None, "Description": drawable(chart.summary)}
+    if kind == "pdf":
+        metadata |= {"CreationDate": None, "Subject": drawable(chart.summary)}
     figure.savefig(file, format=kind, dpi=dpi, metadata=metadata, facecolor=figure.get_facecolor())
     del canvas
     return file.getvalue()

@@ -158,14 +158,25 @@ def written(value: float, step: float = 0.0) -> str:
 
 
 def _durations(low: float, high: float, raw: float) -> list[Tick]:
-    """One unit for the whole axis: 0, 30, 60 s, or 0, 0.5, 1 h."""
-    unit, length = next((u for u in _UNITS if max(abs(low), abs(high)) >= 1.5 * u[1]), _UNITS[-1])
-    if length < _MINUTE:
-        step = nice_step(raw / length) * length
+    """In the largest unit of which the step has whole or half ones: 0, 20, 40, 60 s, or 0, 30 s,
+    1 min, 1.5 min."""
+    unit = next((u for u in _UNITS if max(abs(low), abs(high)) >= 1.5 * u[1]), _UNITS[-1])
+    if unit[1] < _MINUTE:
+        step = nice_step(raw / unit[1]) * unit[1]
     else:
         step = next((s for s in _LENGTHS if s >= raw), nice_step(raw / _DAY) * _DAY)
-    values = _multiples(low, high, step)
-    return [Tick(v, f"{float(f'{v / length:.4g}'):.12g} {unit}" if v else "0") for v in values]
+        halves = (u for u in _UNITS[1:3] if step % (u[1] / 2) == 0.0)
+        unit = _UNITS[0] if step >= _DAY / 2 else next(halves, _UNITS[3])
+    return [Tick(v, _duration(v, *unit)) for v in _multiples(low, high, step)]
+
+
+def _duration(value: float, unit: str, length: float) -> str:
+    if value == 0.0:
+        return "0"
+    if length >= _MINUTE and abs(value) < length:  # half a unit
+        unit, length = next(u for u in _UNITS if u[1] < length)
+    count = float(f"{value / length:.4g}")
+    return f"{count:.12g} {'day' if unit == 'days' and abs(count) == 1.0 else unit}"
 
 
 def _clock(low: float, high: float, raw: float) -> list[Tick]:

@@ -109,8 +109,10 @@ class Comparison:
         low, high = sorted(self.interval, key=abs)
         level = percent(self.level)
         if not self.is_real:
-            margin = self.scale.amount(self.difference.margin(self.level) or 0.0)
             evidence = "folds" if self.known_from == "folds" else "runs"
+            if low == high == 0.0:
+                return f"{said} in all of these {evidence}"
+            margin = self.scale.amount(self.difference.margin(self.level) or 0.0)
             return f"{said} (± {margin} at {level}): by these {evidence}, this may be luck"
         sure = self.probability is not None and not 0.001 < self.probability < 0.999
         exact = abs(high - low) <= 1e-9 * abs(high)  # then there is nothing between the bounds

@@ -21,7 +21,7 @@ from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.study.predictions import Interval, believe, quantile_levels
-from tradewind.study.words import cost_amount, number, spoken, unit_of_cost
+from tradewind.study.words import cost_amount, spoken, unit_of_cost
 from tradewind.types import Array, Proposal, State, Trial
 
 _RECENT = 20  # at least so many of the latest trials stand for those to come, or half of all
@@ -191,13 +191,10 @@ def _sentence(what: str, duration: Interval | None, cost: Interval | None, unit:
     """`The next trial will take about 12 s (9 s to 17 s) and cost about 3.1 (…).`"""
     said = []
     if duration is not None:
-        said.append(f"take {_about(duration, spoken)}")
+        said.append(f"take about {duration.said(spoken)}")
     if cost is not None:
         named = unit not in ("", "s", "bytes")
-        shown = _about(cost, number if named else lambda amount: cost_amount(amount, unit))
-        said.append(f"cost {shown}" + f" in {unit}" * named)
+        shown = "" if named else unit
+        amount = cost.said(lambda it, digits: cost_amount(it, shown, digits))
+        said.append(f"cost about {amount}" + f" in {unit}" * named)
     return f"{what} will {' and '.join(said)}." if said else ""
-
-
-def _about(it: Interval, say: Callable[[float], str]) -> str:
-    return f"about {say(it.value)} ({say(it.low)} to {say(it.high)})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ from tradewind.optimizer.belief import Belief, comparable
 from tradewind.optimizer.history import History
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.study.words import number, rounded
+from tradewind.study.words import between, number, rounded
 from tradewind.types import Array, Config
 
 _SETTINGS = 16  # of the models' hyper-parameters
@@ -34,7 +34,11 @@ class Interval:
     high: float
 
     def __str__(self) -> str:
-        return f"{number(self.value)} ({number(self.low)} to {number(self.high)})"
+        return self.said(number)
+
+    def said(self, say: Callable[[float, int | None], str]) -> str:
+        """`3.1 (2.9 to 3.4)`, each number as `say` writes it with so many digits."""
+        return between(self.value, self.low, self.high, say)
 
 
 def quantile_levels(level: float) -> Array:

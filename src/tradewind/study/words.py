@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tradewind.amounts import between as between
 from tradewind.amounts import memory
 from tradewind.amounts import number as number
 from tradewind.amounts import percent as percent
@@ -14,6 +15,8 @@ from tradewind.types import FinishedTrial, Trial
 
 _CLOCKS = ("wall", "cpu", "gpu")
 _SAME = 0.02  # costs that differ by less than this share count as the same
+_TIMES = 1.1  # costs with a smaller ratio are compared in percent
+_EXACT = 1e-9  # of an amount: a smaller margin is rounding, as of repeats that are equal
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,11 @@ class Scale:
         return cls(maximize, maximize and all(0.0 <= value <= 1.0 for value in values))
 
     def amount(self, difference: float, margin: float | None = None) -> str:
-        """`1.2 ± 0.4 points`, or `0.031`."""
+        """`1.2 ± 0.4 points`, or `0.031`. A margin of zero is left out."""
         factor = 100.0 if self.points else 1.0
         size = abs(difference) * factor
         text = number(size)
-        if margin is not None:
+        if margin is not None and margin * factor > _EXACT * size:
             text = plus_minus(size, margin * factor)
         if not self.points:
             return text
@@ -80,20 +83,20 @@ def unit_of_cost(trial: Trial, by: str | None = None) -> str:
     return "bytes" if name == "memory" else name
 
 
-def cost_amount(cost: float, unit: str) -> str:
+def cost_amount(cost: float, unit: str, digits: int | None = None) -> str:
     """A cost with its unit: `12 ms`, `190 MB`, `3.2 (money)`."""
     if unit == "s":
-        return spoken(cost)
+        return spoken(cost, digits)
     if unit == "bytes":
-        return memory(cost)
-    return f"{number(cost)} ({unit})" if unit else number(cost)
+        return memory(cost, digits)
+    return number(cost, digits) + (f" ({unit})" if unit else "")
 
 
 def cost_compared(
     cost: float | None, other: float | None, trial: FinishedTrial, by: str | None
 ) -> str:
-    """`trains 6.4 times faster`, for a trial that costs `cost` where another costs `other`; nothing
-    if one of the two is unknown."""
+    """`trains 6.4 times faster`, or `trains 4% faster`, for a trial that costs `cost` where another
+    costs `other`; nothing if one of the two is unknown."""
     if cost is None or other is None:
         return ""
     less, more, note = _cost_words(trial, by)
@@ -104,19 +107,21 @@ def cost_compared(
     if other == 0.0:
         return f"costs {number(cost)}{note} where the other costs nothing"
     ratio = max(cost / other, other / cost)
-    times = number(ratio) if ratio >= 1.05 else f"{ratio:.3g}"  # never 1 times
-    return (less if cost < other else more).format(times=f"{times} times")
+    by_much = f"{number(ratio)} times"
+    if ratio < _TIMES:
+        by_much = percent(round(abs(cost - other) / other, 2))
+    return (less if cost < other else more).format(by_much=by_much)
 
 
 def _cost_words(trial: FinishedTrial, by: str | None) -> tuple[str, str, str]:
     """How to say that a trial costs less or more than another, and a note that names the cost."""
     unit = unit_of_cost(trial, by)
     if unit == "s":
-        return "trains {times} faster", "trains {times} slower", ""
+        return "trains {by_much} faster", "trains {by_much} slower", ""
     if unit == "bytes":
-        return "needs {times} less memory", "needs {times} more memory", " in memory"
+        return "needs {by_much} less memory", "needs {by_much} more memory", " in memory"
     note = f" ({unit})" if unit else ""
-    return f"costs {{times}} less{note}", f"costs {{times}} more{note}", note
+    return f"costs {{by_much}} less{note}", f"costs {{by_much}} more{note}", note
 
 
 def size_compared(trial: FinishedTrial, other: FinishedTrial) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -128,7 +129,8 @@ def test_time_in_which_nothing_ran_is_left_out() -> None:
     assert times.pauses == (86400.0 + 1.0,)
     assert times.total == pytest.approx(78.0)
     chart = timeline(it)
-    assert "1 workers" not in chart.summary
+    assert chart.summary.startswith("1 worker ran ")
+    assert " and was busy " in chart.summary
     assert "cuda:0" in chart.panels[0].y.labels[0]
     assert len(chart.panels[0].y.labels) == 1  # a continued search has the same worker
     assert "A pause of 24 h" in chart.note
@@ -150,6 +152,8 @@ def test_importance_agrees_with_the_study() -> None:
     assert isinstance(bars, Bars)
     assert list(bars.values) == sorted(bars.values, reverse=True)
     assert set(chart.panels[0].y.labels) == set(study.space)
+    most = r" matters most(, both)? for quality \(\d+% of the variance\)(,| and) "
+    assert re.search(most, chart.summary)
 
 
 def test_effects_are_those_of_the_single_answers() -> None:

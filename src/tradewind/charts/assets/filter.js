@@ -2,7 +2,19 @@
 (function (tw) {
   "use strict";
 
-  const TOKEN = /(?:"([^"]+)"|([^\s"<>=!~]+))\s*(>=|<=|!=|>|<|=|~)\s*(?:"([^"]*)"|([^\s"]+))|"([^"]*)"|(\S+)/gu;
+  // A quoted name or a plain one, a sign and a value; or a phrase, or a word. Names of columns that
+  // have spaces need no quotes.
+  function tokens(columns) {
+    const spaced = columns
+      .flatMap((column) => [column.key, column.title].map(String))
+      .filter((name) => /\S\s+\S/u.test(name))
+      .sort((a, b) => b.length - a.length)
+      .map((name) => `${name.replace(/[\\^$.*+?()[\]{}|/]/gu, "\\$&")}|`);
+    const name = `(?:"([^"]+)"|(${spaced.join("")}[^\\s"<>=!~]+))`;
+    const value = `(?:"([^"]*)"|([^\\s"]+))`;
+    return new RegExp(`${name}\\s*(>=|<=|!=|>|<|=|~)\\s*${value}|"([^"]*)"|(\\S+)`, "giu");
+  }
+
   const UNITS = {
     "µs": 1e-6,
     "us": 1e-6,
@@ -78,7 +90,7 @@
   function parse(text, columns) {
     const tests = [];
     let problem = "";
-    for (const [, quoted, word, sign, quotedValue, value, phrase, plain] of text.matchAll(TOKEN)) {
+    for (const [, quoted, word, sign, quotedValue, value, phrase, plain] of text.matchAll(tokens(columns))) {
       if (sign) {
         const name = quoted ?? word,
           i = columnOf(name, columns);

@@ -109,7 +109,7 @@
   // A cell or coordinate as text; "–" where there is none.
   function show(value, format = "number") {
     if (value === null || value === undefined) return "–";
-    if (typeof value === "boolean") return value ? "yes" : "no";
+    if (typeof value === "boolean") return value ? "True" : "False";
     if (typeof value === "object") return JSON.stringify(value);
     if (typeof value !== "number") return String(value);
     return (WRITERS[format] || exact)(value);

@@ -102,25 +102,36 @@
     return decimals === null ? plain(value) : value.toFixed(Math.min(decimals, 12));
   }
 
-  // One unit for a whole axis of durations: 0, 30, 60 s or 0, 0.5, 1 h.
+  const UNITS = [
+    ["days", DAY],
+    ["h", HOUR],
+    ["min", MINUTE],
+    ["s", 1],
+    ["ms", 1e-3],
+    ["µs", 1e-6],
+  ];
+
+  // In the largest unit of which the step has whole or half ones: 0, 20, 40, 60 s, or 0, 30 s,
+  // 1 min, 1.5 min.
   function secondsTicks(low, high, count) {
     const top = Math.max(Math.abs(low), Math.abs(high));
-    const [unit, length] = [
-      ["days", DAY],
-      ["h", HOUR],
-      ["min", MINUTE],
-      ["s", 1],
-      ["ms", 1e-3],
-      ["µs", 1e-6],
-    ].find(([, size]) => top >= 1.5 * size) || ["µs", 1e-6];
     const raw = (high - low) / count;
-    const step =
-      length < MINUTE
-        ? niceStep(raw / length) * length
-        : LENGTHS.find((s) => s >= raw) || niceStep(raw / DAY) * DAY;
-    return multiples(low, high, step).map((at) => {
-      return { at, text: at === 0 ? "0" : `${plain(Number((at / length).toPrecision(4)))} ${unit}` };
-    });
+    let unit = UNITS.find(([, size]) => top >= 1.5 * size) || UNITS[5],
+      step = niceStep(raw / unit[1]) * unit[1];
+    if (unit[1] >= MINUTE) {
+      step = LENGTHS.find((s) => s >= raw) || niceStep(raw / DAY) * DAY;
+      unit = UNITS.slice(1, 3).find(([, size]) => step % (size / 2) === 0) || UNITS[3];
+      if (step >= DAY / 2) unit = UNITS[0];
+    }
+    return multiples(low, high, step).map((at) => ({ at, text: duration(at, unit) }));
+  }
+
+  function duration(at, [unit, length]) {
+    if (at === 0) return "0";
+    if (length >= MINUTE && Math.abs(at) < length)
+      return duration(at, UNITS[UNITS.findIndex(([, size]) => size === length) + 1]); // half a unit
+    const count = Number((at / length).toPrecision(4));
+    return `${plain(count)} ${unit === "days" && Math.abs(count) === 1 ? "day" : unit}`;
   }
 
   function clockTicks(low, high, count) {

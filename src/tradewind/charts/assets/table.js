@@ -22,6 +22,15 @@
     return [...known, ...rest];
   }
 
+  // What gives the percentages of a column in these rows equally many decimals, as text.
+  function padding(rows, column) {
+    const SHARE = /^-?\d+(?:\.(\d+))?%$/u;
+    const decimals = (text) => (SHARE.exec(text)?.[1] || "").length;
+    if (column.format !== "percent") return String;
+    const most = Math.max(0, ...rows.map((row) => decimals(tw.format.show(row[column.i], "percent"))));
+    return (text) => (SHARE.test(text) ? `${Number(text.slice(0, -1)).toFixed(most)}%` : text);
+  }
+
   class Table {
     constructor(store) {
       this.store = store;
@@ -167,6 +176,7 @@
         document.activeElement && this.body.contains(document.activeElement)
           ? document.activeElement.dataset.trial
           : null;
+      for (const column of columns) column.pad = padding(page, column);
       this.body.replaceChildren(...page.map((row) => this.row(row, columns)));
       if (!page.length) {
         const why = all ? "No trial passes the filter." : "There are no trials yet.";
@@ -222,7 +232,7 @@
         const value = row[column.i];
         if (column.i === 0) return el("th", { scope: "row" }, this.pick(trial));
         if (column.format === "state") return el("td", {}, badge(value));
-        const text = tw.format.show(value, column.format);
+        const text = column.pad(tw.format.show(value, column.format));
         const long = text.length > 40;
         return el(
           "td",

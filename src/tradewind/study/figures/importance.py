@@ -42,14 +42,18 @@ def _bars(shares: list[Share], role: Role) -> Bars:
 def _summary(facts: Facts) -> str:
     found = facts.importances
     name, share = _most([(it.name, it.quality) for it in found])
-    said = f"{name} matters most for quality: it explains {share} of its variance"
     costs = [(it.name, it.cost) for it in found if it.cost is not None]
     if not costs:
-        return f"{said}."
-    other, share = _most(costs)
+        return f"{name} matters most for quality: it explains {share} of the variance."
+    other, of_cost = _most(costs)
     if other == name:
-        return f"{said}, and {share} of that of cost, for which it matters most, too."
-    return f"{said}. For cost, {other} does, with {share}."
+        return (
+            f"{name} matters most, both for quality ({share} of the variance) and for cost "
+            f"({of_cost})."
+        )
+    return (
+        f"{name} matters most for quality ({share} of the variance), {other} for cost ({of_cost})."
+    )
 
 
 def _most(shares: list[tuple[str, Share]]) -> tuple[str, str]:

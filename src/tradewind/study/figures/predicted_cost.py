@@ -75,9 +75,10 @@ def predicted_cost(facts: Facts) -> Chart:
 
 def _summary(ratio: Array) -> str:
     """What `ratio`, the measured by the predicted costs, says."""
+    median = number(float(np.median(ratio)))
+    times = "" if median == "1" else f"{median} times "
     near = float(np.mean((ratio <= _FACTOR) & (ratio >= 1.0 / _FACTOR)))
     return (
         f"{percent(round(near, 2))} of {counted(len(ratio), 'trial')} cost within a factor of 2 of "
-        f"the prediction; the median trial cost {number(float(np.median(ratio)))} times what was "
-        "predicted."
+        f"the prediction; the median trial cost {times}what was predicted."
     )

@@ -55,7 +55,7 @@ def progress(facts: Facts, over: Over = "trials") -> Chart:
         layers = _layers(facts, x, facts.paid, shown, at, best, order)
         panels.append(Panel(axis, cost_axis(facts), layers))
     note = notes(why, thinning_note(len(shown), len(order)))
-    return Chart(name, title, _summary(facts, over, x, at, best), tuple(panels), note)
+    return Chart(name, title, _summary(facts, over, x, best), tuple(panels), note)
 
 
 def _coordinates(facts: Facts, over: Over) -> tuple[Array, Axis | None, str]:
@@ -164,7 +164,7 @@ def _layers(
     return (points, line)
 
 
-def _summary(facts: Facts, over: Over, x: Array, at: Indices, best: Indices) -> str:
+def _summary(facts: Facts, over: Over, x: Array, best: Indices) -> str:
     n, failed = len(facts.finished), facts.count(State.FAILED)
     said = f"{counted(n, 'trial')} finished" + f" and {failed:,} failed" * (failed > 0)
     if not len(best):
@@ -174,8 +174,4 @@ def _summary(facts: Facts, over: Over, x: Array, at: Indices, best: Indices) -> 
         said += f" in {spoken(float(np.nanmax(x)))}"
     elif over == "cost":
         said += f" at a cost of {facts.cost.say(float(np.nanmax(x)))} in all"
-    return f"{said}. The best under the goal is {facts.say(final)}, found as number {_place(at)}."
-
-
-def _place(at: Indices) -> str:
-    return f"{int(at[-1]) + 1:,}"
+    return f"{said}. The best under the goal is {facts.say(final)}."

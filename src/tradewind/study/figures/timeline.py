@@ -145,4 +145,5 @@ def _summary(lanes: list[Lane], times: WorkingTime) -> str:
     if times.total <= 0.0:
         return f"{said}."
     share = min(busy / (times.total * len(lanes)), 1.0)
-    return f"{said} and were busy {percent(round(share, 3))} of the time."
+    were = "was" if len(lanes) == 1 else "were"
+    return f"{said} and {were} busy {percent(round(share, 3))} of the time."
