@@ -213,4 +213,5 @@ def test_numbers_of_seconds_stay_as_they_are(number: float | None) -> None:
 def test_only_a_name_that_is_close_is_suggested() -> None:
     assert suggest("aplha", ["alpha", "beta"]) == " (did you mean 'alpha'?)"
     assert suggest("depth", ["width", "beta"]) == ""
+    assert suggest("c", ["C", "gamma"]) == " (did you mean 'C'?)"
     assert suggest(3, ["alpha"]) == ""

@@ -202,6 +202,8 @@ def has_methods(name: str, given: T, methods: Collection[str], example: str) -> 
     """An object with these methods. A class is refused: the user forgot to call it."""
     if isinstance(given, type):
         raise TypeError(f"{name} must be an object, but got the class: write {given.__name__}()")
+    if isinstance(given, str):
+        raise TypeError(f"{name} must be an object such as {example}, but got {given!r}")
     missing = [m for m in methods if not callable(getattr(given, m, None))]
     if missing:
         raise TypeError(
@@ -212,7 +214,9 @@ def has_methods(name: str, given: T, methods: Collection[str], example: str) -> 
 
 
 def goal(given: T) -> T:
-    example = "Quality() or Tradeoff(alpha=0.3), or your own subclass of goals.Goal"
+    example = "tw.Quality() or tw.Tradeoff(alpha=0.3)"
+    if not isinstance(given, str):
+        example += ", or your own subclass of goals.Goal"
     methods = ("settle", "cost_scale", "utility", "aim", "qualifies", "margin", "matters_above")
     has_methods("goal", given, (*methods, "describe"), example)
     for name in (
@@ -258,9 +262,10 @@ def suggest(given: Any, known: Iterable[str]) -> str:
 
     if not isinstance(given, str) or len(given) > _LONG:
         return ""
-    short = (name for name in known if len(name) <= _LONG)
-    close = get_close_matches(given, list(islice(short, _MANY)), n=1, cutoff=0.65)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    short = islice((name for name in known if len(name) <= _LONG), _MANY)
+    names = {name.casefold(): name for name in short}
+    close = get_close_matches(given.casefold(), names, n=1, cutoff=0.65)
+    return f" (did you mean {names[close[0]]!r}?)" if close else ""
 
 
 def unknown_keyword(

@@ -18,6 +18,7 @@
     └── StorageError (RuntimeError)      a store that cannot be reached, read or written
         ├── FormatError                  a stored study: damaged, or of a newer format
         ├── LogDiverged                  a stored study: replaced by another state of it while open
+        ├── StudyDiffers (ValueError)    a stored study: not the one that the caller describes
         ├── StudyExists (ValueError)     a name that the store has already
         └── NoSuchStudy (LookupError)    a name that the store does not have
 
@@ -122,6 +123,10 @@ class FormatError(StorageError):
 class LogDiverged(StorageError):
     """A stored study that no longer continues what this process has read from it: a backup was
     restored, a standby promoted, or another file moved over it."""
+
+
+class StudyDiffers(StorageError, ValueError):
+    """A stored study has another space, direction, seed or cost than the caller says."""
 
 
 class StudyExists(StorageError, ValueError):

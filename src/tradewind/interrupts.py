@@ -46,7 +46,7 @@ class Terminated(SystemExit):
         super().__init__(code)
 
     def __str__(self) -> str:
-        return "its driver was told to end"
+        return "the driver was told to end"
 
 
 class OutOfTime(BaseException):

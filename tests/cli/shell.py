@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -42,7 +43,12 @@ def refuse(constant: str) -> None:
 def call(*arguments: object, env: Mapping[str, str] | None = None) -> Result:
     """Call the command line in this process."""
     variables: dict[str, str | None] = {"TRADEWIND_STORAGE": None, **(env or {})}
-    done = CliRunner().invoke(app, [str(a) for a in arguments], env=variables)
+    logger = logging.getLogger("tradewind")
+    handlers = logger.handlers[:]
+    try:
+        done = CliRunner().invoke(app, [str(a) for a in arguments], env=variables)
+    finally:  # later tests are not about the command line
+        logger.handlers[:] = handlers
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Result(done.exit_code, done.stdout, done.stderr)

@@ -106,8 +106,9 @@ def test_a_run_file_that_contradicts_its_study_says_what_differs(folder: Path) -
     path = folder / "tradewind.toml"
     path.write_text(path.read_text().replace("high = 9", "high = 7"))
     result = call("run")
-    assert result.code == 4
+    assert result.code == 2
     assert "'k' is" in result.err
+    assert "another name, or another storage" in " ".join(result.err.split())
     assert "Traceback" not in result.err
 
 
@@ -117,6 +118,31 @@ def test_the_goal_of_the_file_counts_when_it_continues(folder: Path) -> None:
     path.write_text(path.read_text().replace("seed = 0", 'seed = 0\ngoal = "under:3"'))
     result = call("run", "--json")
     assert result.data["goal"] == "under:3"
+
+
+def test_a_run_says_that_it_goes_back_to_the_goal_of_the_file(folder: Path) -> None:
+    path = folder / "tradewind.toml"
+    path.write_text(path.read_text().replace("seed = 0", 'seed = 0\ngoal = "quality"'))
+    assert "goal: " not in call("run", "--trials", "2").err
+    assert call("goal", "under:3").code == 0
+    said = " ".join(call("run", "--trials", "3").err.split())
+    was = tw.BestUnder(3).describe()
+    assert f"goal: {tw.Quality().describe()}, as tradewind.toml says (it was {was})" in said
+    assert "goal: " not in call("run", "--trials", "4").err
+
+
+def test_a_paused_run_gives_no_advice_for_python(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = folder / "tradewind.toml"
+    path.write_text(path.read_text().replace("[limits]", '[limits]\ntimeout = "1s"'))
+    assert call("run", "--trials", "2").code == 0
+    assert call("pause", "--reason", "lunch").code == 0
+    result = call("run", "--trials", "3")
+    assert "it waits for `tradewind resume`" in result.err
+    assert "the study is paused (lunch): the search waits" in caplog.text
+    assert "study.resume()" not in caplog.text + result.err
+    assert re.search(r"paused +for .*: lunch", call("status").out)
 
 
 @pytest.mark.parametrize(
@@ -301,6 +327,7 @@ def test_a_study_moves_through_a_file(folder: Path) -> None:
     again = call("import", "study.jsonl", "other.db", "--name", "moved")
     assert again.code == 2
     assert "already" in again.err
+    assert "choose another name with --name" in " ".join(again.err.split())
 
 
 def test_a_damaged_file_is_repaired(folder: Path) -> None:

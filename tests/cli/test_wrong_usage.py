@@ -86,7 +86,7 @@ CASES: list[tuple[str, int, str]] = [
     ("enqueue one.db", USAGE, "which configuration"),
     ("enqueue one.db -p k=10", USAGE, "'k'"),
     # steering
-    ("stop 99 one.db", 1, "there is no trial 99"),
+    ("stop 99 one.db", NOTHING, "there is no trial 99"),
     ("stop 0 one.db", 1, "finished"),
     ("stop first one.db", USAGE, "valid integer"),
     ("stop", USAGE, "Missing argument"),

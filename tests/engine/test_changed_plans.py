@@ -32,7 +32,17 @@ def test_another_session_takes_over_a_new_goal_and_strategy_when_it_asks(
     assert (a.plan.goal, a.plan.strategy) == (TRADEOFF, Bayes(design=Design(7)))
     b.ask()
     assert (b.plan.goal, b.plan.strategy) == (TRADEOFF, Bayes(design=Design(7)))
-    assert "another driver has changed the goal or the strategy" in caplog.text
+    assert "the goal of this study is now: " + TRADEOFF.describe() in caplog.text
+    assert "the strategy of this study is now: Bayes(" in caplog.text
+
+
+def test_only_the_part_that_changed_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    log = MemoryLog()
+    a, b = drive(log), drive(log)
+    a.change_goal(TRADEOFF)
+    b.ask()
+    assert "the goal of this study is now" in caplog.text
+    assert "strategy" not in caplog.text
 
 
 def test_only_what_changed_is_written() -> None:

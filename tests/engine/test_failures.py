@@ -245,7 +245,7 @@ def test_a_preempted_trial_goes_back_to_the_queue_without_using_up_a_retry(slots
     trial = session.trial(0)
     assert (trial.state, trial.retries, trial.losses) == (State.WAITING, 0, 0)
     (event,) = [e for e in kinds(session, Requeued) if e.number == 0]
-    assert event == Requeued(0, "its driver was told to end", retry=False)
+    assert event == Requeued(0, "the driver was told to end", retry=False)
     assert session.held == {}
 
 

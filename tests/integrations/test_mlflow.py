@@ -318,6 +318,18 @@ def test_logging_a_study_says_why_it_did_not_work(
         tw.integrations.MLflow().log(study)
 
 
+def test_a_database_without_the_full_package_says_what_to_install(
+    study: tw.Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(uri: str) -> None:
+        raise mlflow.exceptions.MlflowException(f"unsupported URI {uri!r}")
+
+    monkeypatch.setattr("mlflow.MlflowClient", refuse)
+    tracker = tw.integrations.MLflow(tracking_uri="postgresql://me:secret@host/runs")
+    with pytest.raises(ImportError, match=r"full mlflow package: pip install mlflow$"):
+        tracker.log(study)
+
+
 def test_without_the_package_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

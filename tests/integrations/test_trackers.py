@@ -105,6 +105,12 @@ def test_after_a_failure_jobs_are_skipped_for_a_while_and_one_line_is_logged(
     assert caplog.text.count("jobs does not take the results") == 1
 
 
+def test_the_first_line_of_a_failure_is_logged_in_full(caplog: pytest.LogCaptureFixture) -> None:
+    Background("jobs").failed(ValueError(f" {'long ' * 100}end\nmore"))
+    assert "long end)" in caplog.text
+    assert "more" not in caplog.text
+
+
 def test_waiting_for_a_job_that_hangs_ends_in_time() -> None:
     background, released = Background("jobs"), threading.Event()
     background.do(lambda: released.wait(60.0) and None)

@@ -360,4 +360,4 @@ def test_a_timer_inside_another_counts_once(monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_inactive_parameter_is_named_with_those_that_are_active() -> None:
     failure = evaluate(lambda run: run.params["degree"], TRIAL)[0]
     assert isinstance(failure, Failure)
-    assert "'degree' is not active in this trial, which has" in failure.error
+    assert "there is no parameter 'degree': active in this trial are" in failure.error

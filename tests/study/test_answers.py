@@ -67,6 +67,18 @@ def test_the_uncertainty_is_said_where_folds_give_one() -> None:
     assert "1.2 ± 1.4 points lower" in str(study.explain(tw.Tradeoff(alpha=0.1, reference=10.0)))
 
 
+def test_equal_repeats_are_said_without_a_margin() -> None:
+    study = added(
+        *({"x": 0.1, "value": 0.8, "cost": cost} for cost in (1.0, 1.1)),
+        *({"x": 0.5, "value": 0.9, "cost": cost} for cost in (3.0, 3.1)),
+        *({"x": 0.7, "value": 0.9, "cost": cost} for cost in (4.0, 4.1)),
+    )
+    assert str(study.explain(tw.BestUnder(1.5))).startswith("Trial 0 scores 10 points lower than")
+    assert str(study.compare(2, 4)) == (
+        "trial 4 scores the same as trial 2 in all of these runs; it costs 1.3 times more"
+    )
+
+
 def test_losses_and_other_values_are_said_in_their_own_numbers() -> None:
     study = added({"value": 0.5, "cost": 4.0}, {"value": 0.531, "cost": 1.0}, direction="minimize")
     words = str(study.explain(tw.Tradeoff(alpha=1.0, reference=4.0)))
@@ -100,7 +112,9 @@ def test_a_raced_trial_is_said_to_be_an_estimate() -> None:
         (0.0, 0.0, "costs the same"),
         (0.0, 2.0, "costs nothing where the other costs 2"),
         (2.0, 0.0, "costs 2 where the other costs nothing"),
-        (1.0, 1.04, "costs 1.04 times less"),
+        (1.0, 1.04, "costs 4% less"),
+        (1.04, 1.0, "costs 4% more"),
+        (1.0, 1.1, "costs 1.1 times less"),
         (1.0, 2.5, "costs 2.5 times less"),
         (250.0, 1.0, "costs 250 times more"),
     ],
@@ -115,7 +129,7 @@ def test_measured_costs_are_times_and_named_ones_keep_their_name() -> None:
     timed.optimize(lambda trial: trial.params["x"], n_trials=2, show_progress=False)
     assert isinstance(timed.trials[0].usage, Usage)
     words = str(timed.compare(0, 1))
-    assert any(w in words for w in ("times faster", "times slower", "costs the same"))
+    assert any(w in words for w in (" faster", " slower", "costs the same"))
     paid = create(LINE, cost="money")
     for cost in (1.0, 4.0):
         paid.tell(paid.ask(), cost, cost=cost)

@@ -6,6 +6,7 @@ import copy
 import pickle
 import re
 import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -212,9 +213,36 @@ def test_the_only_study_needs_no_name(store: Any) -> None:
 def test_of_none_or_many_one_has_to_be_named(store: Any, names: list[str]) -> None:
     for name in names:
         create(storage=store, name=name)
-    listed = "'a', 'b'" if names else "none"
-    with pytest.raises(NoSuchStudy, match=f"which study.*{listed}"):
+    said = "which study.*'a', 'b'" if names else "there is no file|has no studies"
+    with pytest.raises(NoSuchStudy, match=said):
         tw.load_study(store)
+
+
+def test_a_file_that_is_not_there_is_named_and_not_created(tmp_path: Path) -> None:
+    with pytest.raises(NoSuchStudy, match=r"there is no file .*none\.db"):
+        tw.load_study(tmp_path / "none.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_without_studies_says_so(tmp_path: Path) -> None:
+    create(storage=tmp_path / "runs.db")
+    tw.delete_study("study", storage=tmp_path / "runs.db")
+    with pytest.raises(NoSuchStudy, match=r"runs\.db.* has no studies"):
+        tw.load_study(tmp_path / "runs.db")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: create(goal="quality"),
+        lambda: create().best_for("quality"),
+        lambda: create().change_goal("quality"),
+    ],
+)
+def test_a_goal_as_text_is_answered_with_an_object(use: Callable[[], Any]) -> None:
+    said = r"such as tw\.Quality\(\) or tw\.Tradeoff\(alpha=0\.3\), but got 'quality'$"
+    with pytest.raises(TypeError, match=said):
+        use()
 
 
 def test_a_study_that_is_not_there_cannot_be_loaded(store: Any) -> None:
@@ -253,7 +281,7 @@ def test_a_study_may_be_loaded_towards_another_goal(store: Any) -> None:
     study.ask()
     assert study.strategy == tw.recipes.auto()
     assert len(configured(study)) == 2
-    with pytest.raises(TypeError, match="goal must be an object such as Quality"):
+    with pytest.raises(TypeError, match="goal must be an object such as tw.Quality"):
         tw.load_study(store, goal="quality")  # type: ignore[arg-type]
 
 

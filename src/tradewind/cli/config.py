@@ -300,7 +300,8 @@ def _read_text(path: Path) -> str:
         there = (
             sorted(p.name for p in path.parent.glob("*.toml"))[:5] if path.parent.is_dir() else []
         )
-        hint = f"; there is {', '.join(there)}" if there else "; `tradewind init` writes one"
+        verb = "is" if len(there) == 1 else "are"
+        hint = f"; there {verb} {', '.join(there)}" if there else "; `tradewind init` writes one"
         raise NotThere(f"there is no file {path}{hint}") from None
     except OSError as error:
         raise UsageFault(f"{path} cannot be read: {error.strerror}") from None

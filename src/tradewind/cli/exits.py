@@ -40,6 +40,16 @@ EXITS = """Exit codes: 0 done; 1 failed; 2 wrong usage or run file; 3 nothing th
 finished yet; 4 a store or file cannot be reached, read or written; 130 interrupted."""
 
 
+# What Python users are told to do, and what to do instead.
+_COMMANDS = (
+    ("choose another name, or open it with load_study", "choose another name with --name"),
+    (
+        'give strategy= again, or strategy="auto" to look at it',
+        'write strategy = "auto" in [study]',
+    ),
+)
+
+
 def exit_code(error: BaseException) -> Exit:
     """The exit code for an error."""
     match error:
@@ -70,6 +80,8 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, OSError) and not isinstance(error, TradewindError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or text or type(error).__name__}"
+    for python, command in _COMMANDS:
+        text = text.replace(python, command)
     if not known:
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return text or type(error).__name__

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tradewind.space import Space
     from tradewind.space.parameters import Parameter
     from tradewind.study.study import Study
+    from tradewind.types import Trial
 
 _WORDS: dict[str, Value] = {"true": True, "false": False, "none": None, "null": None}
 
@@ -25,13 +26,19 @@ def configuration(study: Study, given: Iterable[str], like: int | None) -> Confi
     own = read_params(study.space, given)
     if like is None:
         return own
-    trial = next((t for t in study.trials if t.number == like), None)
-    if trial is None:
-        raise NotThere(f"there is no trial {like} in this study")
+    trial = trial_of(study, like)
     mixed = {**trial.params, **own}
     return {
         name: value for name, value in mixed.items() if name in own or _fits(study, mixed, name)
     }
+
+
+def trial_of(study: Study, number: int) -> Trial:
+    """The trial with this number. `NotThere` if there is none."""
+    for trial in study.trials:
+        if trial.number == number:
+            return trial
+    raise NotThere(f"there is no trial {number} in this study")
 
 
 def _fits(study: Study, config: Config, name: str) -> bool:

@@ -94,7 +94,7 @@ def _beside(folder: Path, wanted: str = "") -> str:
         return f", and no study in {folder.resolve()}"
     more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
     near = suggest(wanted, there) if wanted else ""
-    return f"{near}; in {folder.resolve()} there is {', '.join(there[:_SHOWN])}{more}"
+    return f"{near}; {folder.resolve()} holds {', '.join(there[:_SHOWN])}{more}"
 
 
 def _in_memory(place: Place) -> Store:

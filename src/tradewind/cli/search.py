@@ -83,12 +83,23 @@ def search(settings: RunFile, *, quiet: bool, as_json: bool) -> None:
         note(f"{study.name} in {place}: {left}")
         if study.paused is not None:
             note(f"{study.name} is paused: it waits for `tradewind resume`")
+        _note_the_goal(study, settings)
         with _heard_signals() as heard:
             _optimize(study, objective, settings, left, quiet=quiet)
         if signal.SIGINT in heard:
             note(f"{study.name} was interrupted: run it again to continue")
             raise typer.Exit(Exit.INTERRUPTED)
     emit(answers.status(study), as_json=as_json, draw=tables.status)
+
+
+def _note_the_goal(study: Study, settings: RunFile) -> None:
+    """Say so if the study has another goal than its file, perhaps by `tradewind goal`."""
+    from tradewind.study.studies import replaced_goal
+
+    was = replaced_goal(study)
+    if was is not None:
+        now = study.goal.describe()
+        note(f"goal: {now}, as {settings.path.name} says (it was {was})")
 
 
 @contextmanager
@@ -190,21 +201,27 @@ def _done(study: Study) -> int:
 def _study_of(settings: RunFile) -> Study:
     """The study of a run file, new or continued. What the file says about goal and strategy
     counts."""
+    from tradewind.errors import StudyDiffers
     from tradewind.study.studies import create_study
 
     table = settings.study
     _check_folder(settings)
-    return create_study(
-        settings.space,
-        goal=settings.goal,
-        strategy=_strategy(table.get("strategy")),
-        direction=table.get("direction", "maximize"),
-        seed=table.get("seed"),
-        cost=table.get("cost"),
-        storage=settings.storage,
-        name=settings.name,
-        load_if_exists=True,
-    )
+    try:
+        return create_study(
+            settings.space,
+            goal=settings.goal,
+            strategy=_strategy(table.get("strategy")),
+            direction=table.get("direction", "maximize"),
+            seed=table.get("seed"),
+            cost=table.get("cost"),
+            storage=settings.storage,
+            name=settings.name,
+            load_if_exists=True,
+        )
+    except StudyDiffers as error:
+        raise UsageFault(
+            f"{settings.path}: {error}. Give the study another name, or another storage"
+        ) from error
 
 
 def _check_folder(settings: RunFile) -> None:

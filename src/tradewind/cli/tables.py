@@ -109,8 +109,8 @@ def status(data: Data) -> Iterator[RenderableType]:
     paused = data["paused"]
     pause = ""
     if paused is not None:
-        since = ago(paused["at"])
-        pause = ": ".join(filter(None, [since and f"since {since}", paused["reason"]])) or "yes"
+        since = ago(paused["at"]).removesuffix(" ago")
+        pause = ": ".join(filter(None, [since and f"for {since}", paused["reason"]])) or "yes"
     spent = "" if data["spent"] is None else cost(data["spent"], data["unit"])
     yield facts(
         [

@@ -222,9 +222,11 @@ class Loop:
             return None
         try:
             trial = ask()
-        except StudyPaused as paused:
+        except StudyPaused:
             if not self._paused:
-                _logger.warning("%s", paused)
+                pause = self.session.state.paused
+                why = f" ({pause.reason})" if pause is not None and pause.reason else ""
+                _logger.warning("the study is paused%s: the search waits until it is resumed", why)
             self._paused, self._ask_again_at = True, time.monotonic() + LOOK
             return None
         if self._paused:
@@ -348,9 +350,9 @@ class Loop:
         ahead = [] if self._ahead is None else [self._ahead.number]
         left = [*ahead, *self._running]
         if again and self._running:
-            _logger.warning(
-                "%d running trials go back to the queue: %s", len(self._running), reason
-            )
+            count = len(self._running)
+            which = "1 running trial goes" if count == 1 else f"{count} running trials go"
+            _logger.warning("%s back to the queue: %s", which, reason)
         for number in left:
             self.session.held.pop(number, None)
         for number in left:

@@ -134,6 +134,15 @@ def _check_numbers(kind: type, values: dict[str, Any]) -> None:
             raise TypeError(f"{field.name} must be true or false")
 
 
+def in_words(data: PlainData) -> str:
+    """A stored goal or strategy for people."""
+    missing = must_be_supplied(data)
+    if missing:
+        return missing[0]
+    part = decode(data)
+    return str(part.describe()) if hasattr(part, "describe") else repr(part)
+
+
 @dataclass(frozen=True)
 class Plan:
     """The goal and the strategy that a driver works with, and how the log has them."""

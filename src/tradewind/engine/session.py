@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from tradewind.engine import contention
 from tradewind.engine.contention import Request
 from tradewind.engine.journal import Journal
-from tradewind.engine.plan import Plan
+from tradewind.engine.plan import Plan, in_words
 from tradewind.engine.propose import Proposer
 from tradewind.engine.rivals import best_at_size
 from tradewind.errors import TrialError
@@ -280,8 +280,10 @@ class Session:
                 return True
         if self.plan.data == (state.goal, state.strategy):
             return False
-        _logger.warning("another driver has changed the goal or the strategy of this study")
-        self.plan = self.plan.as_in(state)
+        before, self.plan = self.plan.data, self.plan.as_in(state)
+        for what, old, new in zip(("goal", "strategy"), before, self.plan.data, strict=True):
+            if new != old:
+                _logger.warning("the %s of this study is now: %s", what, in_words(new))
         return False
 
     # ---- reporting ----

@@ -58,7 +58,7 @@ class Background:
                 "to send them later, call log(study) of the tracker",
                 self.name,
                 type(error).__name__,
-                " ".join(str(error).split())[:300],
+                str(error).strip().partition("\n")[0],
             )
 
     def _work(self) -> None:

@@ -9,6 +9,8 @@ from tradewind.integrations.mlflow_runs import StudyRuns
 from tradewind.integrations.tracker import Facts, Tracker
 from tradewind.types import Trial
 
+_DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
+
 
 class MLflow(Tracker):
     """A callback that logs each trial to MLflow, as a nested run of a run for the study.
@@ -50,10 +52,23 @@ class MLflow(Tracker):
 
     def _runs(self, facts: Facts) -> StudyRuns:
         if facts.key not in self._studies:
-            client = self._mlflow.MlflowClient(self._uri)
+            client = self._client()
             experiment = self._experiment_id(client, self._experiment or facts.name)
             self._studies[facts.key] = StudyRuns(client, experiment, facts)
         return self._studies[facts.key]
+
+    def _client(self) -> Any:
+        try:
+            return self._mlflow.MlflowClient(self._uri)
+        except self._mlflow.exceptions.MlflowException as error:
+            if "unsupported URI" not in str(error):
+                raise
+            scheme = str(self._uri or self._mlflow.get_tracking_uri()).partition(":")[0]
+            if scheme.partition("+")[0] not in _DATABASES:
+                raise
+            raise ImportError(  # without the URI, which may hold a password
+                f"a {scheme} database needs the full mlflow package: pip install mlflow"
+            ) from None
 
     def _experiment_id(self, client: Any, name: str) -> str:
         """The experiment of this name, which is made if there is none."""

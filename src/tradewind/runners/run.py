@@ -23,7 +23,8 @@ class Params(dict[str, Any]):
 
     def __missing__(self, name: object) -> Any:
         near = checks.suggest(name, self)
-        raise KeyError(f"{name!r} is not active in this trial{near}, which has {', '.join(self)}")
+        active = ", ".join(self) or "none"
+        raise KeyError(f"there is no parameter {name!r}{near}: active in this trial are {active}")
 
 
 @dataclass(eq=False)

@@ -15,7 +15,7 @@ from tradewind import checks, recipes, seeds
 from tradewind.engine import plan
 from tradewind.engine.session import Session
 from tradewind.engine.spool import warn_of_spooled
-from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyExists
+from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyDiffers, StudyExists
 from tradewind.goals import Goal, Quality
 from tradewind.html import Listed
 from tradewind.log.bulk import paused_gc
@@ -136,8 +136,10 @@ def load_study(
     store = _existing(storage)
     if name is None:
         names = store.names()
-        if len(names) != 1:
-            listed = ", ".join(map(repr, names)) or "none"
+        if not names:
+            raise _nothing_in(store)
+        if len(names) > 1:
+            listed = ", ".join(map(repr, names))
             raise NoSuchStudy(f"which study? Give name=: {store!r} has {listed}")
         name = names[0]
     with _listing_names(store, name):
@@ -174,6 +176,13 @@ def _open(
     session = Session(log, state, goal=used_goal, strategy=used_strategy)
     warn_of_spooled(session)
     return Study(session, name=name)
+
+
+def replaced_goal(study: Study) -> str | None:
+    """The stored goal in words, if this study is going to write another one."""
+    session = study._session
+    stored = session.state.goal
+    return None if session.plan.data[0] == stored else plan.in_words(stored)
 
 
 def _parts(
@@ -229,7 +238,7 @@ def _check_same(
     if cost is not None and cost != state.cost_name:
         differences.append(f"its cost is {state.cost_name!r} there and {cost!r} here")
     if differences:
-        raise StorageError(f"the stored study {name!r} is different: " + "; ".join(differences))
+        raise StudyDiffers(f"the stored study {name!r} is different: " + "; ".join(differences))
 
 
 # ---- what is in a store ----
@@ -328,6 +337,15 @@ def import_study(
         _parts(state, goal, given)  # fails if a part must be supplied
         log = open_store(storage).create(name, created, events)
     return _open(log, state, name, goal, given)
+
+
+def _nothing_in(store: Store) -> NoSuchStudy:
+    """The error for a store without studies, which may be a file that does not exist."""
+    from tradewind.log.sqlite import SqliteStore  # studies in memory do not need it
+
+    if isinstance(store, SqliteStore) and not os.path.exists(store.file.path):
+        return NoSuchStudy(f"there is no file {store.file.path}")
+    return NoSuchStudy(f"{store!r} has no studies")
 
 
 @contextmanager

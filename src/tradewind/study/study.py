@@ -272,7 +272,7 @@ class Study(OwnLoop):
         >>> print(study.confirm(objective, top=2, repeats=2))
         trial     value  runs  cost  against the winner
             4  0.94 ± 0     2    50  winner
-            5  0.95 ± 0     2    60  1 ± 0 points better: probably real
+            5  0.95 ± 0     2    60  1 point better: probably real
         4 runs finished; ± at 90%
         """
         unraced = Unraced(objective)

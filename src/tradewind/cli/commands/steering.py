@@ -69,11 +69,12 @@ def stop(
       tradewind stop 12
       tradewind stop 12 study.db --reason "it diverges"
     """
+    from tradewind.cli.params import trial_of
     from tradewind.cli.places import find_place, open_to_steer
     from tradewind.cli.terminal import say
 
     study = open_to_steer(find_place(store, name))
-    study.abandon(trial, reason)
+    study.abandon(trial_of(study, trial).number, reason)
     say(f"trial {trial} of {study.name} is stopped")
 
 
