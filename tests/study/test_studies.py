@@ -281,7 +281,7 @@ def test_a_study_may_be_loaded_towards_another_goal(store: Any) -> None:
     study.ask()
     assert study.strategy == tw.recipes.auto()
     assert len(configured(study)) == 2
-    with pytest.raises(TypeError, match="goal must be an object such as tw.Quality"):
+    with pytest.raises(TypeError, match=r"goal must be an object such as tw\.Quality"):
         tw.load_study(store, goal="quality")  # type: ignore[arg-type]
 
 
