@@ -17,7 +17,10 @@ import pytest
 
 import tradewind as tw
 
-MODULES = (tw.integrations, tw.runners, tw.stopping, tw.strategies, tw.subsets, tw.testing)
+MODULES = (
+    *(tw.integrations, tw.models, tw.runners, tw.stopping, tw.strategies, tw.subsets),
+    tw.testing,
+)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS  # long outputs may be wrapped
 
 

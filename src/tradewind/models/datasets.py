@@ -53,6 +53,13 @@ def load_mr(path: Location | None = None) -> tuple[list[str], NDArray[np.int64]]
 
     The folder must have mr.pos.txt and mr.neg.txt in UTF-8, or rt-polarity.pos and rt-polarity.neg
     as published.
+
+    >>> from pathlib import Path
+    >>> for name, text in {"pos": "a fine film", "neg": "long and dull"}.items():
+    ...     _ = Path(f"mr.{name}.txt").write_text(text, encoding="utf-8")
+    >>> texts, labels = tw.models.load_mr(".")
+    >>> len(texts), labels.tolist()
+    (2, [1, 0])
     """
     folder = _locate("mr", path)
     for positive, negative, encoding in _MR:
@@ -76,7 +83,10 @@ def load_yelp(path: Location | None = None) -> tuple[list[str], NDArray[np.int64
     """Yelp reviews: texts and stars from 1 to 5.
 
     `path` is a file, or a folder with yelp_reviews.tsv (columns: stars, source, text) or with
-    Yelp's own yelp_academic_dataset_review.json."""
+    Yelp's own yelp_academic_dataset_review.json.
+
+    >>> texts, stars = tw.models.load_yelp("yelp_academic_dataset_review.json")  # doctest: +SKIP
+    """
     place = _locate("yelp", path)
     file = next(filter(None, (_find(place, name) for name in _YELP)), None)
     if place.is_file():
@@ -155,7 +165,10 @@ def load_insuranceqa(path: Location | None = None) -> InsuranceQA:
 
     The folder must have answers.tsv, questions.{train,valid,test}.tsv and pools.npz, or the raw
     files as published. If there are pools of several sizes, training questions use those of 100
-    answers, the others those of 500."""
+    answers, the others those of 500.
+
+    >>> tw.models.load_insuranceqa("data/insuranceqa")  # doctest: +SKIP
+    """
     folder = _locate("insuranceqa", path)
     if file := _find(folder, "answers.tsv"):
         return _load_tidy(folder, file)

@@ -35,6 +35,12 @@ def load_letor(
     Without `n_features`, the largest number in the file is the last column. Give the same
     `n_features` for files that belong together, such as training and test sets, so that they get
     the same columns. Features are numbered from 1, as in LETOR, unless `zero_based` is True.
+
+    >>> from pathlib import Path
+    >>> _ = Path("train.txt").write_text("2 qid:1 1:0.5 2:0.1\\n0 qid:1 1:0.2\\n")
+    >>> X, relevance, qid = tw.models.load_letor("train.txt")
+    >>> X.shape, relevance.tolist(), qid.tolist()
+    ((2, 2), [2, 0], [1, 1])
     """
     n_features = or_none(whole, "n_features", n_features, 1, _MOST_FEATURES)
     zero_based = flag("zero_based", zero_based)

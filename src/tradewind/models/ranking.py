@@ -27,6 +27,9 @@ def precision_at_1(
 
     A query without a relevant candidate counts as 0, because the user of a search engine gets a
     wrong answer in that case as well. `answerable=True` leaves such queries out of the mean.
+
+    >>> tw.models.precision_at_1([[0.9, 0.1], [0.3, 0.8]], [[1, 0], [1, 0]])
+    0.5
     """
     ranked = _read(scores, relevance, sizes, qid)
     tied = ranked.scores == ranked.highest(np.ones(len(ranked.scores), dtype=bool))[ranked.query]
@@ -37,7 +40,11 @@ def reciprocal_rank(
     scores: Any, relevance: Any, sizes: Any = None, *, qid: Any = None, answerable: bool = False
 ) -> float:
     """The mean over queries of 1/rank of the first relevant candidate. The arguments and the
-    treatment of queries without a relevant candidate are as in `precision_at_1`."""
+    treatment of queries without a relevant candidate are as in `precision_at_1`.
+
+    >>> tw.models.reciprocal_rank([[0.9, 0.1], [0.3, 0.8]], [[1, 0], [1, 0]])
+    0.75
+    """
     ranked = _read(scores, relevance, sizes, qid)
     best = ranked.highest(ranked.relevant)[ranked.query]
     tied = ranked.scores == best

@@ -61,6 +61,10 @@ class UnigramSVM(TextClassifier):
     fit_seconds_ : the time of `fit`, from texts to weights.
     solver_seconds_ : the part of `fit_seconds_` that the solver took. This is the cost of a fit if
         features are computed only once.
+
+    >>> texts, labels = ["a fine film", "long and dull"] * 10, ["good", "bad"] * 10
+    >>> tw.models.UnigramSVM(random_state=0).fit(texts, labels).predict(["fine films"])
+    array(['good'], dtype='<U4')
     """
 
     def __init__(

@@ -59,7 +59,11 @@ def tokenize(text: str) -> Tokens:
     HTML tags are removed and letters become lower case. Commas, parentheses, exclamation and
     question marks are tokens, and so are 's, 've, 're, n't, 'd and 'll. Periods and everything
     else that is not a word are dropped. Letters are composed with their accents (NFC); an accent
-    or vowel sign that cannot be composed stays part of its word."""
+    or vowel sign that cannot be composed stays part of its word.
+
+    >>> tw.models.tokenize("It isn't a bad film.")
+    ['it', 'is', "n't", 'a', 'bad', 'film']
+    """
     text = _TAG.sub(" ", normalize("NFC", text.lower())).replace("’", "'")
     plain = text.isascii() or _marks().isdisjoint(text)
     return (_PLAIN if plain else _marked_pattern()).findall(text)
@@ -83,7 +87,11 @@ def texts_of(X: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words that a model knows. The first word has the code 1, because 0 is padding."""
+    """The words that a model knows. The first word has the code 1, because 0 is padding.
+
+    >>> tw.models.Vocabulary(("good", "film")).words
+    ('good', 'film')
+    """
 
     words: tuple[str, ...]
 

@@ -36,6 +36,10 @@ class WordVectors:
     itself.
 
     A writeable array is copied; a read-only one is used as it is.
+
+    >>> import numpy as np
+    >>> tw.models.WordVectors(("good", "film"), np.eye(2)).words
+    ('good', 'film')
     """
 
     words: tuple[str, ...]
@@ -129,6 +133,11 @@ def read_vectors(path: str | os.PathLike[str], words: Iterable[str] | None = Non
     With `words`, only these words are kept, in the order of the file, and a file of text or binary
     vectors takes no memory for the others. If a word repeats, its first vector counts. A name that
     is not a file is looked for in `$TRADEWIND_DATA/wordvec`, with and without .npz.
+
+    >>> from pathlib import Path
+    >>> _ = Path("vectors.txt").write_text("good 1 0\\nfilm 0 1\\n")
+    >>> tw.models.read_vectors("vectors.txt").words
+    ('good', 'film')
     """
     if isinstance(words, str):
         raise ValueError(f"words must be a list of strings, but got {words[:40]!r}")

@@ -80,6 +80,13 @@ class SiameseBiLSTM(Model):
     best_epoch_ : the epoch that was kept, counted from 1.
     fit_seconds_ : the time of training, including validation. Copying the data to the device does
         not count.
+
+    >>> questions = ["how much does it cost", "when does it end"] * 4
+    >>> answers = ["it costs ten dollars", "it ends on Friday"] * 4
+    >>> model = tw.models.SiameseBiLSTM(dimensions=8, hidden=4, epochs=1, random_state=0)
+    >>> model = model.set_params(device="cpu").fit(questions, answers)
+    >>> len(model.rank("what does it cost", ["ten dollars", "on Friday"]))
+    2
     """
 
     def __init__(

@@ -74,6 +74,11 @@ class TextCNN(TextClassifier):
     best_epoch_ : the epoch that was kept, counted from 1.
     fit_seconds_ : the time of training. Copying the data to the device does not count. If folds
         were trained together, each gets an equal share.
+
+    >>> texts, labels = ["a fine film", "long and dull"] * 10, ["good", "bad"] * 10
+    >>> model = tw.models.TextCNN(dimensions=10, filter_sizes=(1, 2), filters=8, random_state=0)
+    >>> model.set_params(max_epochs=5, device="cpu").fit(texts, labels).predict(["fine"]).shape
+    (1,)
     """
 
     def __init__(
