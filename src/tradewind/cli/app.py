@@ -126,3 +126,14 @@ def main() -> None:
         app(arguments, prog_name="tradewind")
     except KeyboardInterrupt:  # before a command has begun
         sys.exit(Exit.INTERRUPTED)
+    finally:
+        _give_up_what_cannot_be_written()
+
+
+def _give_up_what_cannot_be_written() -> None:
+    """Leave nothing for Python to write at its end: if the disk is full, it would fail again, with
+    an exit code of its own."""
+    try:
+        sys.stdout.flush()
+    except OSError:  # the command has said so
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
