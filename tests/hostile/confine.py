@@ -18,7 +18,7 @@ from typing import Any
 from tests.hostile.readers import READERS, Reader
 from tradewind.errors import TradewindError
 
-SECONDS = 20  # of CPU time; far more than a reader needs, so that a slow machine is no fault
+SECONDS = 20  # of CPU time: far more than a reader needs, as machines may be slow
 MEMORY = 500 << 20  # bytes more than the process has when it begins
 
 
