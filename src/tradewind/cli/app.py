@@ -133,6 +133,8 @@ def main() -> None:
 def _give_up_what_cannot_be_written() -> None:
     """Leave nothing for Python to write at its end: if the disk is full, it would fail again, with
     an exit code of its own."""
+    if sys.stdout is None:  # it was closed before we began
+        return
     try:
         sys.stdout.flush()
     except OSError:  # the command has said so
