@@ -104,7 +104,7 @@ def _warm_study(storage: str | None = None) -> tw.Study:
 def optimize_walk() -> Walk:
     """One `optimize(n_trials=1)` in this process, in memory."""
     study = _warm_study()
-    return Walk(lambda: study.optimize(_objective, n_trials=1))
+    return Walk(lambda: study.optimize(_objective, n_trials=1, show_progress=False))
 
 
 def ask_tell_walk() -> Walk:

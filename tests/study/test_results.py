@@ -84,7 +84,7 @@ def test_without_any_cost_a_trade_off_has_no_best() -> None:
 
 @pytest.mark.parametrize("goal", [None, "quality", 0.3])
 def test_the_best_for_what_is_no_goal_is_refused(goal: Any) -> None:
-    with pytest.raises(TypeError, match=r"goal must be an object such as Quality\(\)"):
+    with pytest.raises(TypeError, match=r"goal must be an object such as tw\.Quality\(\)"):
         told((1.0, 1.0)).best_for(goal)
 
 
