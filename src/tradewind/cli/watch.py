@@ -141,7 +141,20 @@ def _print_events(watcher: Watcher, every: float, *, once: bool) -> None:
         trouble = watcher.trouble
         if once:
             return
-        time.sleep(every)
+        _wait_for_news(every)
+
+
+def _wait_for_news(seconds: float) -> None:
+    """Sleep, but end at once if the reader of a pipe goes away: nothing may be left to print that
+    would show it."""
+    try:
+        reader = select.poll()
+        reader.register(sys.stdout.fileno(), 0)  # only errors and hang-ups
+    except (AttributeError, ValueError):  # Windows; the output is no file
+        time.sleep(seconds)
+        return
+    if reader.poll(1000.0 * seconds):
+        raise BrokenPipeError
 
 
 # ---- live ----

@@ -52,13 +52,15 @@ def serve(
     access = access_for(host, token or secrets.token_urlsafe(24), read_only=read_only)
     with _listening(host, _check_port(port)) as listener:
         address = address_of(listener, host, access, name)
-        _announce(place(store), address, access)
-        if open_browser:
-            webbrowser.open(address)
-        try:
-            _Server(store, access).run(sockets=[listener])
-        finally:
-            wait_for_threads(_LAST_WORK)
+        server = _Server(store, access)
+        with server.capture_signals():  # from the moment that people are told of Ctrl-C
+            _announce(place(store), address, access)
+            if open_browser:
+                webbrowser.open(address)
+            try:
+                server.run(sockets=[listener])
+            finally:
+                wait_for_threads(_LAST_WORK)
 
 
 def access_for(host: str, token: str, *, read_only: bool) -> Access:
