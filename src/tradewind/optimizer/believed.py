@@ -52,6 +52,8 @@ def believed(space: Space, history: History) -> History:
         own = np.maximum(np.square(unexplained), noise * runs / _OWN)
         drawn += own / np.maximum(own + noise, 1e-300) * (quality - drawn)
         quality = np.where(np.isfinite(drawn) & (noise > 0.0), drawn, quality)
+        for rows in groups:  # a model's answers for the same point may differ in the last digit
+            quality[rows] = quality[rows[0]]
     return replace(history, quality=quality, cost=cost, noise=noise)
 
 
