@@ -12,6 +12,7 @@ from tradewind.interrupts import Interruptible
 from tradewind.output import logger as _logger
 from tradewind.output import quietly
 from tradewind.runners.runner import cause
+from tradewind.study.words import cost_amount, unit_of_cost
 from tradewind.types import State, Trial
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class Progress:
         if self._any_finished:
             self._best = _describe(self._study.best)
         of = "" if self._total is None else f"/{self._total}"
-        line = f"tradewind: {self._done}{of} trials done, {self._status()}"
+        line = ", ".join([f"tradewind: {self._done}{of} trials done", *self._status()])
         if line != self._line:
             print(line, file=sys.stderr)
         self._line = line
@@ -167,11 +168,11 @@ class Progress:
         else:
             self._bar.message(line)
 
-    def _status(self) -> str:
-        """`3 running, 1 failed, best 0.91 in 12 (#7), 4:10 left`."""
+    def _status(self) -> list[str]:
+        """`best 0.91 in 12 s (#7)`, `4:10 left`, `3 running`, `1 failed`."""
         running = f"{self._running} running" if self._running else ""
         failed = f"{self._failed} failed" if self._failed else ""
-        return ", ".join(filter(None, [running, failed, self._best, self._time_left()]))
+        return [part for part in (self._best, self._time_left(), running, failed) if part]
 
     def _time_left(self) -> str:
         passed = self._clock() - self._begin
@@ -200,9 +201,8 @@ def _line(trial: Trial) -> str:
 
 
 def _describe(best: Trial) -> str:
-    cost = "" if best.cost is None else f" in {best.cost:.3g}"
-    size = f" on {best.train_size:.0%} of the data" * (best.train_size < 1.0)
-    return f"best {best.value:.4g}{cost}{size} (#{best.number})"
+    price = "" if best.cost is None else f" in {cost_amount(best.cost, unit_of_cost(best))}"
+    return f"best {best.value:.4g}{price} (#{best.number})"
 
 
 def _clock_time(seconds: float) -> str:
