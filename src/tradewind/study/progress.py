@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tradewind.amounts import clock_time
 from tradewind.goals import Tradeoff
 from tradewind.interrupts import Interruptible
 from tradewind.output import logger as _logger
@@ -181,7 +182,7 @@ class Progress:
             bounds.append(rest)
         if self._timeout is not None:
             bounds.append(max(self._timeout - passed, 0.0))
-        return f"{_clock_time(min(bounds))} left" if bounds and self._running else ""
+        return f"{clock_time(min(bounds))} left" if bounds and self._running else ""
 
     def _seconds_of_rest(self, passed: float) -> float | None:
         """How long the trials that are left will take, by the mean of those done."""
@@ -203,12 +204,6 @@ def _line(trial: Trial) -> str:
 def _describe(best: Trial) -> str:
     price = "" if best.cost is None else f" in {cost_amount(best.cost, unit_of_cost(best))}"
     return f"best {best.value:.4g}{price} (#{best.number})"
-
-
-def _clock_time(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _is_watched() -> bool:
