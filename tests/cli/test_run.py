@@ -93,6 +93,14 @@ def test_several_runs_of_a_file_share_its_trials(folder: Path) -> None:
     assert 12 <= len(done) <= 13
 
 
+def test_a_search_in_which_all_trials_failed_ends_with_1(tmp_path: Path) -> None:
+    file = write_run_file(tmp_path, 'command = ["false", "{params}"]', trials=2)
+    for _ in range(2):  # it is so as well when nothing is left to do
+        result = call("run", file, "--json", "--quiet")
+        assert result.code == 1
+        assert result.data["counts"]["failed"] == 2
+
+
 def test_a_limit_on_cost_counts_what_was_spent(folder: Path) -> None:
     assert call("run", "--trials", "30", "--max-cost", "12").code == 0
     again = call("run", "--trials", "30", "--max-cost", "12", "--json")

@@ -89,7 +89,10 @@ def search(settings: RunFile, *, quiet: bool, as_json: bool) -> None:
         if signal.SIGINT in heard:
             note(f"{study.name} was interrupted: run it again to continue")
             raise typer.Exit(Exit.INTERRUPTED)
-    emit(answers.status(study), as_json=as_json, draw=tables.status)
+    status = answers.status(study)
+    emit(status, as_json=as_json, draw=tables.status)
+    if status["failures"] and not status["counts"]["finished"]:  # a script must not go on
+        raise typer.Exit(Exit.FAILED)
 
 
 def _note_the_goal(study: Study, settings: RunFile) -> None:
