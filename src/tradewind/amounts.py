@@ -55,6 +55,13 @@ def spoken(seconds: float, digits: int | None = None) -> str:
     return f"{number(seconds, digits)} s"
 
 
+def clock_time(seconds: float) -> str:
+    """`0:07`, `12:34`, `1:02:03`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def memory(size: float, digits: int | None = None) -> str:
     """An amount of memory in bytes, as people say it: `190 MB`."""
     for name, unit in (("GB", 1e9), ("MB", 1e6)):

@@ -72,9 +72,9 @@ def test_init_makes_the_folder(tmp_path: Path) -> None:
 
 def test_a_search_continues_where_it_was_and_ends_at_its_limit(folder: Path) -> None:
     first = call("run", "--trials", "2")
-    assert "a new study, 2 more" in first.err
+    assert "a new study, 2 to go" in first.err
     second = call("run")
-    assert "2 trials done, 2 more" in second.err
+    assert "2 trials done, 2 to go" in second.err
     third = call("run", "--json")
     assert "4 of 4 trials are done; --trials 14 continues" in third.err
     assert third.data["counts"]["finished"] == 4
@@ -91,6 +91,14 @@ def test_several_runs_of_a_file_share_its_trials(folder: Path) -> None:
         assert process.returncode == 0, err
     done = [t for t in tw.load_study(folder / "study.db").trials if t.finished]
     assert 12 <= len(done) <= 13
+
+
+def test_a_search_in_which_all_trials_failed_ends_with_1(tmp_path: Path) -> None:
+    file = write_run_file(tmp_path, 'command = ["false", "{params}"]', trials=2)
+    for _ in range(2):  # it is so as well when nothing is left to do
+        result = call("run", file, "--json", "--quiet")
+        assert result.code == 1
+        assert result.data["counts"]["failed"] == 2
 
 
 def test_a_limit_on_cost_counts_what_was_spent(folder: Path) -> None:
@@ -348,11 +356,22 @@ def test_a_damaged_file_is_repaired(folder: Path) -> None:
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
 def test_a_full_disk_is_said_in_a_sentence(folder: Path) -> None:
     assert call("run").code == 0
-    with open("/dev/full", "w") as full:
-        result = execute("best", folder=folder, stdout=full)
-    assert result.code == 1
-    assert "No space left on device" in result.err
-    assert "Traceback" not in result.err
+    for command in ("best", "--help", "--version"):
+        with open("/dev/full", "w") as full:
+            result = execute(command, folder=folder, stdout=full)
+        assert (result.code, result.err) == (4, "error: No space left on device\n")
+
+
+def test_closed_streams_hinder_nothing(folder: Path) -> None:
+    assert call("run").code == 0
+    for closed in ((1,), (2,), (0, 1, 2)):
+
+        def close(closed: tuple[int, ...] = closed) -> None:
+            for number in closed:
+                os.close(number)
+
+        result = execute("status", folder=folder, preexec_fn=close)
+        assert (result.code, result.err) == (0, "")
 
 
 @pytest.mark.slow

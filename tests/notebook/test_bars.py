@@ -54,7 +54,7 @@ def cell(monkeypatch: pytest.MonkeyPatch) -> Cell:
 
 
 def test_a_notebook_gets_its_own_bar(cell: Cell) -> None:
-    bar = open_bar(10, lambda: (0, ""))
+    bar = open_bar(10, lambda: (0, []))
     assert isinstance(bar, NotebookBar)
     bar.close()
     assert cell.text == "tradewind: 0/10 trials in 0:00:00"
@@ -62,11 +62,11 @@ def test_a_notebook_gets_its_own_bar(cell: Cell) -> None:
 
 
 def test_the_bar_shows_what_has_changed_without_being_asked(cell: Cell) -> None:
-    status = [(0, "1 running")]
+    status = [(0, ["1 running"])]
     bar = NotebookBar(4, lambda: status[-1])
-    status.append((1, "2 running, best 0.9 (#0)"))
+    status.append((1, ["best 0.9 (#0)", "2 running"]))
     assert cell.updated.wait(30.0)
-    assert cell.text == "tradewind: 1/4 trials in 0:00:00, 2 running, best 0.9 (#0)"
+    assert cell.text == "tradewind: 1/4 trials in 0:00:00, best 0.9 (#0), 2 running"
     bar.close()
 
 
@@ -74,7 +74,7 @@ def test_nothing_is_sent_while_nothing_changes(cell: Cell, monkeypatch: pytest.M
     monkeypatch.setattr(bars, "_PAUSE", 1e-3)
     looks = threading.Semaphore(0)
 
-    def status() -> tuple[int, str]:
+    def status() -> tuple[int, list[str]]:
         looks.release()
         return 0, ""
 
@@ -86,7 +86,7 @@ def test_nothing_is_sent_while_nothing_changes(cell: Cell, monkeypatch: pytest.M
 
 
 def test_the_bar_says_how_far_the_search_is(cell: Cell) -> None:
-    bar = NotebookBar(4, lambda: (3, ""))
+    bar = NotebookBar(4, lambda: (3, []))
     bar.close()
     assert 'role="progressbar"' in cell.html
     assert 'aria-valuenow="75"' in cell.html
@@ -94,13 +94,13 @@ def test_the_bar_says_how_far_the_search_is(cell: Cell) -> None:
 
 
 def test_without_a_number_of_trials_there_is_only_text(cell: Cell) -> None:
-    NotebookBar(None, lambda: (3, "best 1 (#0)")).close()
+    NotebookBar(None, lambda: (3, ["best 1 (#0)"])).close()
     assert cell.text == "tradewind: 3 trials in 0:00:00, best 1 (#0)"
     assert "progressbar" not in cell.html
 
 
 def test_the_latest_messages_are_shown_below_the_bar(cell: Cell) -> None:
-    bar = NotebookBar(4, lambda: (0, ""))
+    bar = NotebookBar(4, lambda: (0, []))
     for i in range(5):
         bar.message(f"trial {i} failed: {HOSTILE}")
     bar.close()

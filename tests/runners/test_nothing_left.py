@@ -60,7 +60,7 @@ def test_a_daemon_with_an_empty_environment_ends_with_the_time_of_its_trial(
     workers = opened(hiding(tmp_path), timeout=1.0)
     result = the_one(workers).result
     assert isinstance(result, Failure)
-    assert "may take 1 seconds" in result.error
+    assert "may take 1 second," in result.error
     assert not [pid for pid in written(tmp_path / "pids0") if alive(pid)]
 
 

@@ -129,7 +129,7 @@ def test_elsewhere_a_plain_line_is_said_now_and_then(
         shown.done(trial(1, 0.5), 1)
         shown.started(2)
         assert capsys.readouterr().err.splitlines() == [
-            "tradewind: 2/9 trials done, 2 running, best 0.5 in 12 (#1), 0:00 left"
+            "tradewind: 2/9 trials done, best 0.5 in 12 (#1), 0:00 left, 2 running"
         ]
         watch.now += 1.0
         shown.started(3)
@@ -203,7 +203,7 @@ def test_failures_are_shown_beside_the_best(capsys: Printed) -> None:
     with progress(show=True, best=lambda: trial(0, 0.5)) as shown:
         shown.done(trial(0, 0.5), 1)
         shown.done(trial(1, None), 0)
-    assert "1 failed, best 0.5 (#0)" in capsys.readouterr().err
+    assert "best 0.5 (#0), 1 failed" in capsys.readouterr().err
 
 
 def test_a_search_without_a_number_of_trials_is_counted_too(capsys: Printed) -> None:
@@ -279,7 +279,21 @@ def test_the_bar_says_how_many_run_and_how_many_failed(capsys: Printed, watched:
         shown.done(trial(1, None), 1)
     printed = capsys.readouterr().err
     assert "2 running" in printed
-    assert "1 running, 1 failed, best 0.5 (#0)" in printed
+    assert "best 0.5 (#0), 0:00 left, 1 running, 1 failed" in printed
+
+
+@pytest.mark.parametrize(("columns", "shown"), [(200, "abcd"), (80, "abc"), (50, "bc"), (30, "")])
+def test_the_bar_leaves_out_what_the_terminal_has_no_room_for(
+    capsys: Printed, monkeypatch: pytest.MonkeyPatch, columns: int, shown: str
+) -> None:
+    parts = {"a": "best 0.9123 in 12 s (#7)", "b": "4:10 left", "c": "3 running", "d": "1 failed"}
+    bar = TerminalBar(100, lambda: (50, list(parts.values())))
+    monkeypatch.setattr(bar._bar, "dynamic_ncols", lambda stream: (columns, 24))
+    bar.close()
+    line = capsys.readouterr().err.split("\r")[-1].rstrip()
+    assert len(line) <= columns
+    assert "█" in line
+    assert "".join(name for name, part in parts.items() if f", {part}" in line) == shown
 
 
 def test_looking_for_the_best_trial_takes_a_tenth_of_the_time_at_most(

@@ -10,6 +10,7 @@ import pytest
 
 import tradewind as tw
 from tradewind.errors import ConfigError, NoSuchStudy
+from tradewind.study.words import goal_in_words
 
 SPACE = {"rate": (0.0, 1.0)}
 
@@ -89,3 +90,20 @@ def test_a_misspelt_name_is_answered_by_the_nearest(tmp_path: Path) -> None:
             call()
     with pytest.raises(ConfigError, match=r"unknown parameter 'raet' \(did you mean 'rate'\?\)"):
         made().enqueue({"raet": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("goal", "unit", "text"),
+    [
+        (tw.BestUnder(5700), "s", "at most 95 min"),
+        (tw.BestUnder(5700), "", "at most 5700"),
+        (tw.BestUnder(3.2, by="money"), "money", "a cost (money) of at most 3.2"),
+        (tw.BestUnder(2e9), "bytes", "at most 2 GB"),
+        (tw.BestUnder(61.7), "s", "at most 61.70 s"),
+        (tw.Tradeoff(0.05, 0.2), "s", "a cost of 200 ms is worth 0.05"),
+        (tw.Frontier(cost=(1, 3600)), "s", "from 1 s to 1 h"),
+        (tw.Quality(), "s", "whatever it costs"),
+    ],
+)
+def test_a_goal_is_said_in_the_unit_of_its_costs(goal: tw.Goal, unit: str, text: str) -> None:
+    assert goal_in_words(goal, unit).endswith(text) or text in goal_in_words(goal, unit)

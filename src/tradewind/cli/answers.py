@@ -10,9 +10,9 @@ from tradewind.cli.goals import goal_text
 from tradewind.errors import NothingFinished
 from tradewind.goals import Goal
 from tradewind.runners.runner import cause
+from tradewind.study import words
 from tradewind.study.following import Follower
 from tradewind.study.replay import Replay, Verdict
-from tradewind.study.words import unit_of_cost
 from tradewind.types import State, Trial
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def status(study: Study) -> Data:
         "direction": study.direction,
         "seed": study.seed,
         "goal": goal_text(study.goal),
-        "goal_in_words": study.goal.describe(),
+        "goal_in_words": goal_in_words(study, study.goal),
         "cost": study.cost_name,
         "unit": unit(trials, study.goal.by),
         "trials": len(trials),
@@ -108,9 +108,14 @@ def spent(trials: Iterable[Trial]) -> float | None:
     return math.fsum(costs) if costs else None
 
 
+def goal_in_words(study: Study, goal: Goal) -> str:
+    """What a goal wants, in the units of the study's costs."""
+    return words.goal_in_words(goal, unit(study.trials, goal.by))
+
+
 def unit(trials: Iterable[Trial], by: str | None) -> str:
     """The unit of the costs: "s", "bytes", the name of a cost, or nothing."""
-    return next((unit_of_cost(t, by) for t in trials if t.finished), "")
+    return next((words.unit_of_cost(t, by) for t in trials if t.finished), "")
 
 
 def failures(trials: Iterable[Trial]) -> list[Data]:

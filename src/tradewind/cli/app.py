@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from tradewind.cli.commands import moving, reading, running, steering
 from tradewind.cli.exits import EXITS, Exit, exit_code, sentence, without_passwords
-from tradewind.cli.terminal import note, prepare_streams
+from tradewind.cli.terminal import fill_streams, note, prepare_streams
 
 
 class Commands(TyperGroup):
@@ -118,6 +118,7 @@ for _name, _function in _COMMANDS.items():
 
 def main() -> None:
     """Run the command line. `--debug` may stand anywhere."""
+    fill_streams()
     arguments = sys.argv[1:]
     if "--debug" in arguments:
         arguments.remove("--debug")
@@ -126,6 +127,8 @@ def main() -> None:
         app(arguments, prog_name="tradewind")
     except KeyboardInterrupt:  # before a command has begun
         sys.exit(Exit.INTERRUPTED)
+    except OSError as error:  # the help or the version cannot be printed
+        sys.exit(report(error, debug=False))
     finally:
         _give_up_what_cannot_be_written()
 
@@ -133,8 +136,6 @@ def main() -> None:
 def _give_up_what_cannot_be_written() -> None:
     """Leave nothing for Python to write at its end: if the disk is full, it would fail again, with
     an exit code of its own."""
-    if sys.stdout is None:  # it was closed before we began
-        return
     try:
         sys.stdout.flush()
     except OSError:  # the command has said so

@@ -43,6 +43,7 @@ finished yet; 4 a store or file cannot be reached, read or written; 130 interrup
 # What Python users are told to do, and what to do instead.
 _COMMANDS = (
     ("choose another name, or open it with load_study", "choose another name with --name"),
+    ("study.export wrote", "`tradewind export` wrote"),
     (
         'give strategy= again, or strategy="auto" to look at it',
         'write strategy = "auto" in [study]',
@@ -61,7 +62,9 @@ def exit_code(error: BaseException) -> Exit:
             return Exit.NOTHING
         case StudyExists():
             return Exit.USAGE
-        case StorageError():
+        case BrokenObjective():
+            return Exit.FAILED
+        case StorageError() | OSError():
             return Exit.STORE
         case TradewindError() if isinstance(error, (ValueError, TypeError)):
             return Exit.USAGE

@@ -23,6 +23,7 @@ Name: TypeAlias = Annotated[
     typer.Option(
         "--name",
         "-n",
+        metavar="NAME",
         help="The study in the store; not needed if there is only one.",
         autocompletion=complete.study_names,
         show_default=False,
@@ -34,6 +35,7 @@ Goal: TypeAlias = Annotated[
     typer.Option(
         "--goal",
         "-g",
+        metavar="GOAL",
         help="quality, tradeoff:0.1@60, under:10min, within:1%, knee or frontier; by default that "
         "of the study.",
         autocompletion=complete.goals,
@@ -54,18 +56,27 @@ Params: TypeAlias = Annotated[
 Like: TypeAlias = Annotated[
     Optional[int],  # noqa: UP045
     typer.Option(
-        "--like", help="Take the parameters of this trial, except those given.", show_default=False
+        "--like",
+        metavar="TRIAL",
+        help="Take the parameters of this trial, except those given.",
+        show_default=False,
     ),
 ]
 By: TypeAlias = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--by", help="Another cost, by its name, such as cpu.", show_default=False),
+    typer.Option(
+        "--by",
+        metavar="COST",
+        help="Another cost, by its name, such as cpu.",
+        show_default=False,
+    ),
 ]
 TrainSize: TypeAlias = Annotated[
     Optional[float],  # noqa: UP045
     typer.Option(
         "--train-size",
-        help="The fraction of the data, if no parameter says it.",
+        metavar="SHARE",
+        help="The share of the data, such as 0.4, if no parameter says it.",
         show_default=False,
     ),
 ]

@@ -79,7 +79,7 @@ def check_there(path: Path) -> None:
     except (OSError, ValueError):  # ValueError: NUL in the path
         raise NotThere(f"there is no file {path}{_beside(path.parent, path.name)}") from None
     if size is None:
-        raise NotThere(f"{path} is a folder{_beside(path)}")
+        raise NotThere(f"{path} is a folder, not a file{_beside(path)}")
     if size == 0:
         raise NotThere(f"{path} is empty: it holds no study")
 
@@ -91,7 +91,7 @@ def _beside(folder: Path, wanted: str = "") -> str:
     except OSError:
         return f"; there is no folder {folder}" if wanted else ""
     if not there:
-        return f", and no study in {folder.resolve()}"
+        return f"; there is no study in {folder.resolve()}"
     more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
     near = suggest(wanted, there) if wanted else ""
     return f"{near}; {folder.resolve()} holds {', '.join(there[:_SHOWN])}{more}"

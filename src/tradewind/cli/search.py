@@ -89,16 +89,20 @@ def search(settings: RunFile, *, quiet: bool, as_json: bool) -> None:
         if signal.SIGINT in heard:
             note(f"{study.name} was interrupted: run it again to continue")
             raise typer.Exit(Exit.INTERRUPTED)
-    emit(answers.status(study), as_json=as_json, draw=tables.status)
+    status = answers.status(study)
+    emit(status, as_json=as_json, draw=tables.status)
+    if status["failures"] and not status["counts"]["finished"]:  # a script must not go on
+        raise typer.Exit(Exit.FAILED)
 
 
 def _note_the_goal(study: Study, settings: RunFile) -> None:
     """Say so if the study has another goal than its file, perhaps by `tradewind goal`."""
+    from tradewind.cli.answers import goal_in_words, unit
     from tradewind.study.studies import replaced_goal
 
-    was = replaced_goal(study)
+    was = replaced_goal(study, unit(study.trials, study.goal.by))
     if was is not None:
-        now = study.goal.describe()
+        now = goal_in_words(study, study.goal)
         note(f"goal: {now}, as {settings.path.name} says (it was {was})")
 
 
@@ -169,8 +173,8 @@ class _Left:
     over: str | None
 
     def __str__(self) -> str:
-        more = "until its limits" if self.trials is None else f"{self.trials} more"
-        return f"{self.done} trials done, {more}" if self.done else f"a new study, {more}"
+        rest = "" if self.trials is None else f", {self.trials} to go"
+        return f"{self.done} trials done{rest}" if self.done else f"a new study{rest}"
 
 
 def _left(settings: RunFile, study: Study) -> _Left:

@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tradewind.amounts import clock_time
 from tradewind.cli.terminal import Data
 from tradewind.cli.text import clean, one_line
 from tradewind.study.words import cost_amount, percent, spoken
@@ -21,11 +22,14 @@ _LONG = 300  # characters of a message in a table
 # ---- values ----
 
 
-def number(value: Any) -> str:
-    """A value with four digits; nothing for None."""
+def number(value: Any, *, zeros: bool = False) -> str:
+    """A value with four digits, if you like with the zeros at its end, which align a column; a dash
+    for None."""
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else one_line(value)
+    if isinstance(value, float):
+        return f"{value:#.4g}".removesuffix(".") if zeros else f"{value:.4g}"
+    return one_line(value)
 
 
 def cost(value: Any, unit: str) -> str:
@@ -49,7 +53,7 @@ def ago(seconds: float | None) -> str:
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
-    """`18 finished, 1 failed, 1 running`."""
+    """`18 finished, 1 failed, 1 running`; `none yet` for no trials."""
     order = ("finished", "failed", "abandoned", "running", "waiting")
     return ", ".join(f"{counts[s]} {s}" for s in order if counts.get(s)) or "none yet"
 
@@ -97,7 +101,7 @@ def trials_table(entries: Iterable[Data], unit: str) -> Table:
     made = table("trial", "value", "cost", *(["data"] * sized), "parameters", right=(0, 1, 2))
     for e in listed:
         size = [percent(e["train_size"])] * sized
-        row = (str(e["trial"]), number(e["value"]), cost(e["cost"], unit), *size)
+        row = (str(e["trial"]), number(e["value"], zeros=True), cost(e["cost"], unit), *size)
         add_row(made, *row, params_text(e["params"]))
     return made
 
@@ -116,7 +120,7 @@ def status(data: Data) -> Iterator[RenderableType]:
         [
             ("study", one_line(data["study"])),
             ("goal", data["goal_in_words"]),
-            ("trials", f"{data['trials']}: {counts_text(data['counts'])}"),
+            ("trials", counts_text(data["counts"])),
             ("queued", str(data["queued"]) if data["queued"] else ""),
             ("spent", spent),
             ("paused", pause),
@@ -135,16 +139,18 @@ def status(data: Data) -> Iterator[RenderableType]:
         yield made
 
 
-def running_table(entries: Iterable[Data]) -> Table:
+def running_table(entries: Iterable[Data], *, cut: bool = False) -> Table:
+    """Running trials; with `cut`, each is one line, and parameters that do not fit are cut."""
     made = table("running", "for", "left", "worker", "parameters", right=(0, 1, 2))
+    made.columns[3].no_wrap = True
     now = time.time()
     for e in entries:
         begun, end = e["started"], e["expected_end"]
-        elapsed = "-" if begun is None else spoken(max(now - begun, 0.0))
-        left = "-" if end is None else spoken(end - now) if end > now else "overdue"
-        add_row(
-            made, str(e["trial"]), elapsed, left, one_line(e["worker"]), params_text(e["params"])
-        )
+        elapsed = "-" if begun is None else clock_time(max(now - begun, 0.0))
+        left = "-" if end is None else clock_time(end - now) if end > now else "overdue"
+        cells = (str(e["trial"]), elapsed, left, one_line(e["worker"]))
+        params = Text(params_text(e["params"]), no_wrap=cut, overflow="ellipsis" if cut else "fold")
+        made.add_row(*map(Text, cells), params)
     return made
 
 
@@ -194,8 +200,7 @@ def studies(data: Data) -> Iterator[RenderableType]:
     if not data["studies"]:
         yield Text("no studies")
         return
-    made = table("study", "trials", "created", "", right=(1,))
+    made = table("study", "created", "trials")
     for s in data["studies"]:
-        row = (one_line(s["study"]), str(s["trials"]), ago(s["created"]), counts_text(s["counts"]))
-        add_row(made, *row)
+        add_row(made, one_line(s["study"]), ago(s["created"]), counts_text(s["counts"]))
     yield made

@@ -7,13 +7,16 @@ import logging
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from tradewind.cli.exits import without_passwords
 from tradewind.cli.text import clean
+from tradewind.output import fill_standard_streams
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -23,9 +26,18 @@ Data: TypeAlias = dict[str, Any]
 _WIDE = 1000  # columns of what is not a terminal: lines are not broken there
 
 
+def fill_streams() -> None:
+    """Print to nowhere where Python has found a stream closed."""
+    fill_standard_streams()
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115
+
+
 def prepare_streams() -> None:
     """Nothing that is printed may fail for its letters, whatever the encoding. Warnings that nobody
     else handles are printed as notes."""
+    warnings.showwarning = _show_warning
     logger = logging.getLogger("tradewind")
     if not any(isinstance(handler, _Notes) for handler in logger.handlers):
         logger.addHandler(_Notes(logging.WARNING))
@@ -33,6 +45,21 @@ def prepare_streams() -> None:
         if isinstance(stream, TextIOWrapper):
             with suppress(ValueError, OSError):
                 stream.reconfigure(errors="replace")
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning as a note. It names a line of Python only if that is the user's."""
+    if Path(filename).parent.name == "typer":  # it called us
+        note(f"warning: {message}")
+    else:
+        note(warnings.formatwarning(message, category, filename, lineno, line).rstrip())
 
 
 class _Notes(logging.Handler):
@@ -98,6 +125,23 @@ def say(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """A line beside the output."""
+    """A text beside the output. A terminal would break its lines within words."""
+    text = clean(without_passwords(text))
     with suppress(OSError, ValueError):
-        print(clean(without_passwords(text)), file=sys.stderr, flush=True)
+        if sys.stderr.isatty():
+            text = "\n".join(map(_wrapped, text.splitlines()))
+        print(text, file=sys.stderr, flush=True)
+
+
+def _wrapped(line: str) -> str:
+    from shutil import get_terminal_size
+    from textwrap import fill
+
+    indent = " " * (len(line) - len(line.lstrip()))
+    return fill(
+        line,
+        max(get_terminal_size().columns, 20),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

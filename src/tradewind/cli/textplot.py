@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 Point = tuple[float, float]  # cost, value
 
@@ -16,9 +16,11 @@ def text_plot(
     width: int = 60,
     height: int = 12,
     marks: str = "·●",
+    write_cost: Callable[[float], str] = "{:.4g}".format,
 ) -> list[str]:
-    """Lines with all points and the efficient ones; the better values are at the top. Costs are on
-    a log scale if they are all positive and far apart."""
+    """Lines with all points and the efficient ones, and a line with the costs at both ends; the
+    better values are at the top. Costs are on a log scale if they are all positive and far
+    apart."""
     known = [p for p in (*points, *efficient) if all(map(math.isfinite, p))]
     if not known:
         return []
@@ -37,9 +39,16 @@ def text_plot(
                 y = round((1.0 - _share(value, worst, best)) * (height - 1))
                 rows[y][x] = mark
     labels = {0: f"{best:.4g}", height - 1: f"{worst:.4g}"}
-    return [
-        f"{labels.get(i, ''):>{left}} {'|'}{''.join(row)}".rstrip() for i, row in enumerate(rows)
-    ]
+    lines = [f"{labels.get(i, ''):>{left}} |{''.join(row)}".rstrip() for i, row in enumerate(rows)]
+    axis = _axis(write_cost(min(costs)), write_cost(max(costs)), room, log=log)
+    return [*lines, " " * (left + 2) + axis]
+
+
+def _axis(low: str, high: str, room: int, *, log: bool) -> str:
+    """`200 ms        log scale        2.4 s`, as far as there is room."""
+    between = room - len(low) - len(high)
+    name = "log scale" if log and between > 12 else ""
+    return f"{low}{name:^{max(between, 1)}}{high}"
 
 
 def _share(value: float, low: float, high: float) -> float:

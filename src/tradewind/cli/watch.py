@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.live import Live
-from rich.text import Text
 
 from tradewind.cli import answers, tables
+from tradewind.cli.picture import View, picture
 from tradewind.cli.terminal import make_console, quiet_pipe, say
-from tradewind.cli.text import clean, one_line
-from tradewind.cli.textplot import text_plot
+from tradewind.cli.text import one_line
 from tradewind.errors import FormatError, NothingFinished, StorageError
+from tradewind.study import words
 from tradewind.study.following import Follower
 from tradewind.types import State, Trial
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tradewind.study.study import Study
 
 _EVENTS = 6  # that are listed
-_POINTS = 2000  # of a plot: the latest
 
 
 def watch_study(study: Study, *, every: float, once: bool) -> None:
@@ -33,7 +32,7 @@ def watch_study(study: Study, *, every: float, once: bool) -> None:
     console = make_console()
     watcher = Watcher(study)
     try:
-        if console.is_terminal and not once:
+        if console.is_terminal and not console.is_dumb_terminal and not once:
             _watch_live(watcher, console, every)
         else:
             with quiet_pipe():
@@ -69,7 +68,7 @@ class Watcher:
         unit = self.unit
         lines = [line for trial in changed if (line := _event(trial, unit))]
         if self._goal is not None and state.goal != self._goal:
-            lines.append(f"the goal is now {self.study.goal.describe()}")
+            lines.append(f"the goal is now {words.goal_in_words(self.study.goal, unit)}")
         self._goal, pause = state.goal, state.paused
         if (pause is None) != (self._pause is None):
             lines.append("the study goes on" if pause is None else "the study is paused")
@@ -84,10 +83,36 @@ class Watcher:
     def _finished(self) -> list[Trial]:
         return [t for t in self.follower.state.in_order() if t.finished]
 
+    def view(self) -> View:
+        """What a picture shows."""
+        study, pause = self.study, self.follower.state.paused
+        sentence, efficient = self.best()
+        return View(
+            facts=[
+                ("study", one_line(study.name)),
+                ("goal", words.goal_in_words(study.goal, self.unit)),
+                ("trials", self.counts()),
+                ("paused", "" if pause is None else (pause.reason or "yes")),
+                ("store", "" if self.trouble is None else f"away: {self.trouble}"),
+                ("best", sentence),
+            ],
+            running=[dict(vars(running)) for running in self.follower.running()],
+            finished=self._points(self._finished()),
+            efficient=self._points(efficient),
+            events=self.events,
+            unit=self.unit,
+            maximize=study.direction == "maximize",
+        )
+
+    def _points(self, trials: list[Any]) -> list[tuple[float, float]]:
+        by = self.study.goal.by
+        costs = [(t.cost if by is None else t.cost_of(by)) for t in trials]
+        return [(c, t.value) for c, t in zip(costs, trials, strict=True) if c is not None]
+
     def counts(self) -> str:
         state, counts = self.follower.state, self.follower.counts()
         queued = f", {len(state.queue)} queued" if state.queue else ""
-        return f"{sum(counts.values())} trials: {tables.counts_text(counts)}{queued}"
+        return f"{tables.counts_text(counts)}{queued}"
 
     def best(self) -> tuple[str, list[Any]]:
         """The sentence about the best trial, and the frontier. Both are computed when a trial has
@@ -135,7 +160,7 @@ def _print_events(watcher: Watcher, every: float, *, once: bool) -> None:
         for line in lines:
             say(line)
         if lines or once:
-            say(watcher.counts())
+            say(f"trials: {watcher.counts()}")
         if watcher.trouble not in (None, trouble):
             say(f"the store is away: {watcher.trouble}")
         trouble = watcher.trouble
@@ -164,59 +189,9 @@ def _watch_live(watcher: Watcher, console: Console, every: float) -> None:
     with _keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
             watcher.look()
-            live.update(picture(watcher, console), refresh=True)
+            live.update(picture(watcher.view(), console), refresh=True)
             if pressed(every) in ("q", "Q", "\x1b", "\x04"):
                 return
-
-
-def picture(watcher: Watcher, console: Console) -> RenderableType:
-    """Everything that one look shows."""
-    study = watcher.study
-    sentence, efficient = watcher.best()
-    pause = watcher.follower.state.paused
-    parts: list[RenderableType] = [
-        tables.facts(
-            [
-                ("study", f"{one_line(study.name)}, {study.goal.describe()}"),
-                ("now", watcher.counts()),
-                ("paused", "" if pause is None else (pause.reason or "yes")),
-                ("store", "" if watcher.trouble is None else f"away: {watcher.trouble}"),
-                ("best", sentence),
-            ]
-        )
-    ]
-    running = [dict(vars(r)) for r in watcher.follower.running()]
-    if running:
-        parts += [Text(), tables.running_table(running)]
-    parts += _plot(watcher, console, efficient)
-    parts += [
-        Text(),
-        *(Text(clean(line), overflow="ellipsis", no_wrap=True) for line in watcher.events),
-    ]
-    parts.append(Text("q ends", style="dim"))
-    return Group(*parts)
-
-
-def _plot(watcher: Watcher, console: Console, efficient: list[Any]) -> list[RenderableType]:
-    by = watcher.study.goal.by
-    marks = "·●" if console.encoding.lower().startswith("utf") else ".o"
-    lines = text_plot(
-        _points(watcher._finished()[-_POINTS:], by),
-        _points(efficient, by),
-        maximize=watcher.study.direction == "maximize",
-        width=min(console.width, 80),
-        height=max(4, min(12, console.height - 24)),
-        marks=marks,
-    )
-    if not lines:
-        return []
-    title = f"value against cost, {marks[1]} efficient"
-    return [Text(), Text(title, style="bold"), *(Text(line, no_wrap=True) for line in lines)]
-
-
-def _points(trials: list[Any], by: str | None) -> list[tuple[float, float]]:
-    costs = [(t.cost if by is None else t.cost_of(by)) for t in trials]
-    return [(c, t.value) for c, t in zip(costs, trials, strict=True) if c is not None]
 
 
 @contextmanager

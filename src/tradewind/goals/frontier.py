@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -95,8 +96,12 @@ class Frontier(_WholeFrontier):
         )
 
     def describe(self) -> str:
+        return self.in_words("{:g}".format)
+
+    def in_words(self, amount: Callable[[float], str]) -> str:
         if self.cost is not None:
-            return f"all efficient models that cost from {self.cost[0]:g} to {self.cost[1]:g}"
+            ends = map(amount, self.cost)
+            return f"all efficient models that cost from {' to '.join(ends)}"
         if self.alpha is not None:
             low, high = self.alpha
             return f"all efficient models for trade-offs with alpha from {low:g} to {high:g}"

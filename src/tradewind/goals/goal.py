@@ -5,6 +5,7 @@ A goal is data. It never sees the user's sign: quality is maximized here, and co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Protocol
 
@@ -125,6 +126,10 @@ class Goal(Protocol):
     def describe(self) -> str:
         """What is wanted, in plain words."""
         return repr(self)
+
+    def in_words(self, amount: Callable[[float], str]) -> str:
+        """The description with costs as `amount` writes them, such as in seconds."""
+        return self.describe()
 
     def __str__(self) -> str:
         return self.describe()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,8 +54,11 @@ class BestUnder(Goal):
         return Beat(best, best, limit=self.cost)
 
     def describe(self) -> str:
+        return self.in_words("{:g}".format)
+
+    def in_words(self, amount: Callable[[float], str]) -> str:
         what = "a cost" if self.by is None else f"a cost ({self.by})"
-        return f"the best quality with {what} of at most {self.cost:g}"
+        return f"the best quality with {what} of at most {amount(self.cost)}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -106,6 +107,9 @@ class Tradeoff(Goal):
         )
 
     def describe(self) -> str:
+        return self.in_words("{:.4g}".format)
+
+    def in_words(self, amount: Callable[[float], str]) -> str:
         if self.alpha == 0:
             return "the best quality, whatever it costs"
         what = "quality against cost" if self.by is None else f"quality against cost ({self.by})"
@@ -113,7 +117,8 @@ class Tradeoff(Goal):
             return f"{what}, where the largest cost of the first trials is worth {self.alpha:g}"
         cap = " and a higher cost counts like it" * self.capped
         so_far = ", the largest so far," * self.provisional
-        return f"{what}, where a cost of {self.reference:.4g}{so_far} is worth {self.alpha:g}{cap}"
+        reference = amount(self.reference)
+        return f"{what}, where a cost of {reference}{so_far} is worth {self.alpha:g}{cap}"
 
     def _known_reference(self) -> float:
         if self.reference is None:

@@ -61,7 +61,8 @@ _LINE = 300  # characters of an error that one line shows
 
 def overtime(limit: float) -> str:
     """The error of a trial that exceeded the time limit for one trial."""
-    return f"a trial may take {limit:g} seconds, and this one took longer"
+    unit = "second" if limit == 1 else "seconds"
+    return f"a trial may take {limit:g} {unit}, and this one took longer"
 
 
 def cause(error: str) -> str:

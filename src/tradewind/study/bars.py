@@ -18,10 +18,12 @@ from typing import Any, Protocol, TypeAlias
 from tradewind.html import escape, paragraph
 from tradewind.output import quietly
 
-Status: TypeAlias = Callable[[], tuple[int, str]]  # the trials that are done, and more in words
+# The trials that are done, and more in words: the most important part first.
+Status: TypeAlias = Callable[[], tuple[int, list[str]]]
 
 _PAUSE = 0.3  # seconds between two updates of a notebook
 _LATEST = 3  # messages that a notebook shows
+_SHORTEST = 5  # columns of the bar itself, in a terminal
 
 
 class Bar(Protocol):
@@ -64,13 +66,27 @@ class TerminalBar:
         count = (
             "{n_fmt} trials" if total is None else "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt}"
         )
-        self._bar = tqdm(total=total, bar_format=count + " [{elapsed}{postfix}]")
+        self._format = count + " [{elapsed}{postfix}]"
+        self._bar = tqdm(total=total, bar_format=self._format, dynamic_ncols=True)
         self._status = status
 
     def refresh(self, *, now: bool) -> None:
-        done, text = self._status()
-        self._bar.set_postfix_str(text, refresh=now)
+        done, parts = self._status()
+        self._bar.set_postfix_str(self._fitting(parts), refresh=now)
         self._bar.update(done - self._bar.n)
+
+    def _fitting(self, parts: list[str]) -> str:
+        """The parts that the terminal has room for."""
+        known = self._bar.format_dict
+        empty = self._format.replace("{bar}", " " * _SHORTEST)
+        fixed = self._bar.format_meter(**{**known, "postfix": "", "bar_format": empty})
+        room = (known["ncols"] or 80) - len(fixed)
+        text = ""
+        for part in parts:
+            longer = f"{text}, {part}" if text else part
+            if len(", ") + len(longer) <= room:
+                text = longer
+        return text
 
     def message(self, line: str) -> None:
         self._bar.write(line, file=sys.stderr)
@@ -116,10 +132,10 @@ class NotebookBar:
                 last = bundle["text/plain"]
 
     def _bundle(self, *, ended: bool = False) -> dict[str, str]:
-        done, status = self._status()
+        done, parts = self._status()
         of = "" if self._total is None else f"/{self._total}"
         passed = timedelta(seconds=int(time.monotonic() - self._begin))
-        line = f"{done}{of} trials in {passed}" + f", {status}" * bool(status)
+        line = ", ".join([f"{done}{of} trials in {passed}", *parts])
         text = "\n".join([f"tradewind: {line}", *self._messages])
         return {"text/html": self._html(done, line, ended=ended), "text/plain": text}
 

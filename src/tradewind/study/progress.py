@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tradewind.amounts import clock_time
 from tradewind.goals import Tradeoff
 from tradewind.interrupts import Interruptible
 from tradewind.output import logger as _logger
 from tradewind.output import quietly
 from tradewind.runners.runner import cause
+from tradewind.study.words import cost_amount, unit_of_cost
 from tradewind.types import State, Trial
 
 if TYPE_CHECKING:
@@ -156,7 +158,7 @@ class Progress:
         if self._any_finished:
             self._best = _describe(self._study.best)
         of = "" if self._total is None else f"/{self._total}"
-        line = f"tradewind: {self._done}{of} trials done, {self._status()}"
+        line = ", ".join([f"tradewind: {self._done}{of} trials done", *self._status()])
         if line != self._line:
             print(line, file=sys.stderr)
         self._line = line
@@ -167,11 +169,11 @@ class Progress:
         else:
             self._bar.message(line)
 
-    def _status(self) -> str:
-        """`3 running, 1 failed, best 0.91 in 12 (#7), 4:10 left`."""
+    def _status(self) -> list[str]:
+        """`best 0.91 in 12 s (#7)`, `4:10 left`, `3 running`, `1 failed`."""
         running = f"{self._running} running" if self._running else ""
         failed = f"{self._failed} failed" if self._failed else ""
-        return ", ".join(filter(None, [running, failed, self._best, self._time_left()]))
+        return [part for part in (self._best, self._time_left(), running, failed) if part]
 
     def _time_left(self) -> str:
         passed = self._clock() - self._begin
@@ -180,7 +182,7 @@ class Progress:
             bounds.append(rest)
         if self._timeout is not None:
             bounds.append(max(self._timeout - passed, 0.0))
-        return f"{_clock_time(min(bounds))} left" if bounds and self._running else ""
+        return f"{clock_time(min(bounds))} left" if bounds and self._running else ""
 
     def _seconds_of_rest(self, passed: float) -> float | None:
         """How long the trials that are left will take, by the mean of those done."""
@@ -200,15 +202,8 @@ def _line(trial: Trial) -> str:
 
 
 def _describe(best: Trial) -> str:
-    cost = "" if best.cost is None else f" in {best.cost:.3g}"
-    size = f" on {best.train_size:.0%} of the data" * (best.train_size < 1.0)
-    return f"best {best.value:.4g}{cost}{size} (#{best.number})"
-
-
-def _clock_time(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    price = "" if best.cost is None else f" in {cost_amount(best.cost, unit_of_cost(best))}"
+    return f"best {best.value:.4g}{price} (#{best.number})"
 
 
 def _is_watched() -> bool:

@@ -26,6 +26,7 @@ from tradewind.log.stores import open_store
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.output import logger as _logger
 from tradewind.space import Space
+from tradewind.study import words
 from tradewind.study.study import Study
 from tradewind.study.tables import iso_time, read_study
 from tradewind.types import State
@@ -178,11 +179,15 @@ def _open(
     return Study(session, name=name)
 
 
-def replaced_goal(study: Study) -> str | None:
-    """The stored goal in words, if this study is going to write another one."""
+def replaced_goal(study: Study, unit: str) -> str | None:
+    """The stored goal in words, with costs in this unit, if the study is going to write another
+    one."""
     session = study._session
     stored = session.state.goal
-    return None if session.plan.data[0] == stored else plan.in_words(stored)
+    if session.plan.data[0] == stored:
+        return None
+    missing = plan.must_be_supplied(stored)
+    return missing[0] if missing else words.goal_in_words(plan.decode(stored), unit)
 
 
 def _parts(

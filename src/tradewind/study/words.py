@@ -11,6 +11,7 @@ from tradewind.amounts import memory
 from tradewind.amounts import number as number
 from tradewind.amounts import percent as percent
 from tradewind.amounts import spoken as spoken
+from tradewind.goals import Goal
 from tradewind.types import FinishedTrial, Trial
 
 _CLOCKS = ("wall", "cpu", "gpu")
@@ -90,6 +91,24 @@ def cost_amount(cost: float, unit: str, digits: int | None = None) -> str:
     if unit == "bytes":
         return memory(cost, digits)
     return number(cost, digits) + (f" ({unit})" if unit else "")
+
+
+def goal_in_words(goal: Goal, unit: str) -> str:
+    """What a goal wants, with its costs in seconds or bytes if that is their unit: `the best
+    quality with a cost of at most 95 min`."""
+    if unit not in ("s", "bytes"):  # a cost of another name is named already
+        return goal.describe()
+
+    return goal.in_words(exact_time if unit == "s" else memory)
+
+
+def exact_time(seconds: float) -> str:
+    """A duration that somebody has chosen: `90 s`, `95 min`, and only otherwise `1.234 h`."""
+    for unit, length in (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3)):
+        amount = round(seconds / length, 9)
+        if 1.0 <= amount < 1000.0 and amount.is_integer():
+            return f"{amount:.0f} {unit}"
+    return spoken(seconds, 4)
 
 
 def cost_compared(

@@ -15,7 +15,10 @@ def export(
     output: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(
-            "--output", "-o", help=".jsonl holds everything; .csv is a table of the trials."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help=".jsonl holds everything; .csv is a table of the trials.",
         ),
     ] = None,
     name: Name = None,
@@ -39,12 +42,17 @@ def export(
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(help="A .jsonl file that `export` wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A .jsonl file that `export` wrote.")
+    ],
     store: Store = None,
     name: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
-            "--name", "-n", help="The name of the new study; by default that of the file."
+            "--name",
+            "-n",
+            metavar="NAME",
+            help="The name of the new study; by default that of the file.",
         ),
     ] = None,
 ) -> None:
@@ -67,9 +75,9 @@ def import_(
 
 def report(
     store: Store = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")
+    ] = Path("report.html"),
     name: Name = None,
 ) -> None:
     """Write a page with all figures.
@@ -92,13 +100,19 @@ def report(
 def dashboard(
     store: Store = None,
     name: Name = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8321,
-    host: Annotated[str, typer.Option(help="Only this machine by default.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="0 takes a free one.")
+    ] = 8321,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Only this machine by default.")
+    ] = "127.0.0.1",
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="Allow no steering.")] = False,
     token: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(help="What changes need; drawn by default.", show_default=False),
+        typer.Option(
+            metavar="TEXT", help="What changes need; drawn by default.", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Show studies in the browser.

@@ -30,7 +30,10 @@ def status(store: Store = None, name: Name = None, as_json: Json = False) -> Non
 def watch(
     store: Store = None,
     name: Name = None,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
+    every: Annotated[
+        float,
+        typer.Option(min=0.1, max=3600.0, metavar="SECONDS", help="Seconds between two looks."),
+    ] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
 ) -> None:
     """A study, live.
@@ -72,7 +75,11 @@ def frontier(
     name: Name = None,
     tolerance: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(help="Leave out gains of no more than 0.01, 1% or 1se.", show_default=False),
+        typer.Option(
+            metavar="AMOUNT",
+            help="Leave out gains of no more than 0.01, 1% or 1se.",
+            show_default=False,
+        ),
     ] = None,
     by: By = None,
     as_json: Json = False,

@@ -36,19 +36,41 @@ def init(
 RunFilePath: TypeAlias = Annotated[Path, typer.Argument(metavar="FILE", help="The run file.")]
 Trials: TypeAlias = Annotated[
     Optional[int],  # noqa: UP045  Typer reads it
-    typer.Option("--trials", "-t", min=1, help="Trials of the study in all.", show_default=False),
+    typer.Option(
+        "--trials",
+        "-t",
+        min=1,
+        metavar="NUMBER",
+        help="Trials of the study in all.",
+        show_default=False,
+    ),
 ]
 Timeout: TypeAlias = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option(help="How long this run may take: 600, 10min or 1h30m.", show_default=False),
+    typer.Option(
+        metavar="TIME",
+        help="How long this run may take: 600 (seconds), 10min or 1h30m.",
+        show_default=False,
+    ),
 ]
 MaxCost: TypeAlias = Annotated[
     Optional[float],  # noqa: UP045
-    typer.Option(help="The cost of all trials of the study together.", show_default=False),
+    typer.Option(
+        metavar="COST",
+        help="The cost of all trials of the study together.",
+        show_default=False,
+    ),
 ]
 Workers: TypeAlias = Annotated[
     Optional[int],  # noqa: UP045
-    typer.Option("--workers", "-w", min=1, help="Trials at the same time.", show_default=False),
+    typer.Option(
+        "--workers",
+        "-w",
+        min=1,
+        metavar="NUMBER",
+        help="Trials at the same time.",
+        show_default=False,
+    ),
 ]
 DryRun: TypeAlias = Annotated[
     bool,

@@ -14,7 +14,9 @@ from tradewind.cli.options import Like, Name, Params, Store, TrainSize
 def pause(
     store: Store = None,
     name: Name = None,
-    reason: Annotated[str, typer.Option("--reason", "-r", help="Why, for others to see.")] = "",
+    reason: Annotated[
+        str, typer.Option("--reason", "-r", metavar="TEXT", help="Why, for others to see.")
+    ] = "",
 ) -> None:
     """Start no more trials until `resume`.
 
@@ -55,11 +57,11 @@ def resume(store: Store = None, name: Name = None) -> None:
 
 
 def stop(
-    trial: Annotated[int, typer.Argument(min=0, help="The number of the trial.")],
+    trial: Annotated[int, typer.Argument(min=0, metavar="TRIAL", help="The number of the trial.")],
     store: Store = None,
     name: Name = None,
     reason: Annotated[
-        str, typer.Option("--reason", "-r", help="Why, for others to see.")
+        str, typer.Option("--reason", "-r", metavar="TEXT", help="Why, for others to see.")
     ] = "stopped from the command line",
 ) -> None:
     """Stop a running or waiting trial. Nothing is learned from it, and the search goes on.
@@ -110,6 +112,7 @@ def goal(
     goal: Annotated[
         str,
         typer.Argument(
+            metavar="GOAL",
             help="quality, tradeoff:0.1@60, under:10min, within:1%, knee or frontier.",
             autocompletion=complete.goals,
         ),
@@ -124,6 +127,7 @@ def goal(
       tradewind goal tradeoff:0.3@60
       tradewind goal under:10min study.db
     """
+    from tradewind.cli.answers import goal_in_words
     from tradewind.cli.goals import read_goal
     from tradewind.cli.places import find_place, open_to_steer
     from tradewind.cli.terminal import say
@@ -131,4 +135,4 @@ def goal(
     wanted = read_goal(goal)
     study = open_to_steer(find_place(store, name))
     study.change_goal(wanted)
-    say(f"{study.name} now searches for {wanted.describe()}")
+    say(f"{study.name} now searches for {goal_in_words(study, wanted)}")
