@@ -65,7 +65,7 @@
           const part = el(
             "div",
             { "class": "part", "data-trial": step.trial, "title": `Trial ${step.trial}` },
-            el("span", {}, String(step.trial)),
+            el("span", { class: step.trial > 99 ? "long" : null }, String(step.trial)),
           );
           part.style.left = `${(100 * from) / last}%`;
           part.style.width = `${(100 * Math.max(0, to - from)) / last}%`;
@@ -86,12 +86,15 @@
       this.sliders = {};
       this.kind = null;
       this.said = el("p", { class: "worth" });
-      this.back = button("Back to the study’s own goal", () => this.own(), { class: "button small back" });
+      this.reset = button("Reset", () => this.own(), {
+        "class": "button small",
+        "aria-label": "Reset to the study’s goal",
+      });
       this.copy = copyButton("Copy this goal", () => this.code());
-      this.panes = el("div", { class: "panes" });
+      this.panes = el("div");
       this.tabs = el("div");
-      this.actions = el("div", { class: "actions" }, this.back, this.copy);
-      this.node = el("div", { class: "choice card" }, this.tabs, this.panes, this.said, this.actions);
+      const head = el("div", { class: "spread" }, this.tabs, this.reset);
+      this.node = el("div", { class: "choice card" }, head, this.panes, this.said);
       this.update();
     }
 
@@ -157,8 +160,14 @@
         value = slider.value();
       slider.say();
       put(this.said, slider.choice.say(value));
-      this.actions.hidden = false;
+      this.other(true);
       this.store.choose(stepAt(slider.choice.steps, value).trial, { kind: this.kind, value });
+    }
+
+    // Whether another goal than the study's own is shown. The button keeps its room: nothing moves.
+    other(is) {
+      this.reset.classList.toggle("away", !is);
+      this.copy.hidden = !is;
     }
 
     // What the study itself would choose.
@@ -173,7 +182,7 @@
       const settled = slider && alpha !== null && alpha !== undefined;
       const said = settled ? slider.choice.say(slider.value()) : "";
       put(this.said, said || (slider ? "Move the slider to choose another way." : ""));
-      this.actions.hidden = true;
+      this.other(false);
       const first = slider ? stepAt(slider.choice.steps, slider.value()).trial : null;
       this.store.choose(best ? best.trial : first, {
         kind: "own",
