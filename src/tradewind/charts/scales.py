@@ -49,6 +49,7 @@ class Scale:
         log = axis.scale == "log"
         if axis.scale == "category":
             return cls(axis, -0.5, max(len(axis.labels), 1) - 0.5)
+        values = values if axis.limits is None else axis.limits
         seen = [v for v in values if v is not None and math.isfinite(v) and (v > 0.0 or not log)]
         if not seen:
             return cls(axis, 0.1 if log else 0.0, 1.0)
@@ -64,8 +65,19 @@ class Scale:
         return cls(axis, low if from_zero else max(low - room, -1e308), min(high + room, 1e308))
 
     def at(self, values: Iterable[float | None]) -> Array:
-        """The places of these values; NaN for those that have none."""
-        v = np.array([math.nan if value is None else value for value in values], dtype=float)
+        """The places of these values; NaN for those that have none. What lies beyond the limits of
+        the axis stands at its ends."""
+        places = self._at(values)
+        return places if self.axis.limits is None else np.clip(places, 0.0, 1.0)
+
+    def beyond(self, values: Iterable[float | None]) -> Array:
+        """-1 for values below the limits of the axis, 1 for those above, 0 for all others."""
+        v = _numbers(values)
+        low, high = self.axis.limits or (-math.inf, math.inf)
+        return (v > high).astype(int) - (v < low)
+
+    def _at(self, values: Iterable[float | None]) -> Array:
+        v = _numbers(values)
         if self.axis.scale != "log":
             half = self.high / 2.0 - self.low / 2.0  # the width may overflow
             return np.asarray((v / 2.0 - self.low / 2.0) / half)
@@ -81,6 +93,10 @@ class Scale:
         if axis.scale == "log":
             return _log_ticks(self.low, self.high, axis.format, count)
         return _linear_ticks(self.low, self.high, axis.format, count)
+
+
+def _numbers(values: Iterable[float | None]) -> Array:
+    return np.array([math.nan if value is None else value for value in values], dtype=float)
 
 
 def scales(panel: Panel) -> tuple[Scale, Scale]:

@@ -52,12 +52,13 @@
     };
   }
 
-  // The smallest and the largest value, with some room; at least something if all are equal.
+  // The limits of the axis, or the smallest and the largest value, with some room; at least something
+  // if all are equal.
   function domain(values, axis, zero = false) {
     const log = axis.scale === "log";
     let low = Infinity,
       high = -Infinity;
-    for (const value of values) {
+    for (const value of axis.limits || values) {
       if (value === null || !Number.isFinite(value) || (log && value <= 0)) continue;
       if (value < low) low = value;
       if (value > high) high = value;
