@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 Scale: TypeAlias = Literal["linear", "log", "category"]
-Format: TypeAlias = Literal["number", "percent", "seconds", "bytes", "clock"]
+Format: TypeAlias = Literal["number", "count", "percent", "seconds", "bytes", "clock"]
 Role: TypeAlias = Literal["main", "chosen", "frontier", "muted", "second", "bad"]
 Cell: TypeAlias = float | int | str | bool | None
 
@@ -20,7 +20,7 @@ Cell: TypeAlias = float | int | str | bool | None
 @dataclass(frozen=True)
 class Axis:
     """One axis. A category axis has `labels`, and its coordinates are their indices. The format
-    says how numbers are written; "clock" numbers are seconds since 1970.
+    says how numbers are written: a "count" is whole, and "clock" numbers are seconds since 1970.
 
     A value axis may have `limits`: the lowest and the highest value that it shows. Points beyond
     them are drawn as triangles at the edge."""

@@ -179,7 +179,7 @@ def _axis(axis: Axis, ticks: Sequence[tuple[float, str]]) -> dict[str, Any]:
         given["type"] = "log"
     elif axis.format in ("seconds", "bytes"):
         given["rangemode"] = "tozero"
-    if axis.format in ("seconds", "bytes") or axis.scale == "log":
+    if axis.format in ("count", "seconds", "bytes") or axis.scale == "log":
         values, texts = [t[0] for t in ticks], [_plain(t[1]) for t in ticks]
         return given | {"tickmode": "array", "tickvals": values, "ticktext": texts}
     return given | ({"tickformat": ".4~%"} if axis.format == "percent" else {})

@@ -61,7 +61,8 @@ class Scale:
         from_zero = low >= 0.0 and (zero or axis.format in ("seconds", "bytes"))
         low = 0.0 if from_zero else low
         high = 0.0 if zero and high <= 0.0 else high
-        room = _ROOM * high - _ROOM * low if low < high else 0.1 * abs(low) or 1.0
+        alone = 0.5 if axis.format == "count" else 0.1 * abs(low) or 1.0
+        room = _ROOM * high - _ROOM * low if low < high else alone
         return cls(axis, low if from_zero else max(low - room, -1e308), min(high + room, 1e308))
 
     def at(self, values: Iterable[float | None]) -> Array:
@@ -144,7 +145,7 @@ def _linear_ticks(low: float, high: float, form: Format, count: int) -> list[Tic
         step = nice_step(100.0 * raw)
         values = _multiples(100.0 * low, 100.0 * high, step)
         return [Tick(v / 100.0, f"{written(v, step)}%") for v in values]
-    step = nice_step(raw)
+    step = max(nice_step(raw), 1.0) if form == "count" else nice_step(raw)
     return [Tick(v, written(v, step)) for v in _multiples(low, high, step)]
 
 

@@ -64,7 +64,7 @@ def _coordinates(facts: Facts, over: Over) -> tuple[Array, Axis | None, str]:
     """Where each finished trial stands (n,), the axis, and a note; without an axis, why there is
     none."""
     if over == "trials":
-        return np.array(facts.numbers, dtype=float), Axis("trial"), ""
+        return np.array(facts.numbers, dtype=float), Axis("trial", format="count"), ""
     if over == "time":
         times = WorkingTime.of(facts)
         if times is None:

@@ -33,7 +33,7 @@ def axis_of(space: Space, name: str) -> Axis:
     """An axis for the values of a parameter."""
     p = space[name]
     if isinstance(p, (Float, Int)):
-        return Axis(name, "log" if p.log else "linear")
+        return Axis(name, "log" if p.log else "linear", "count" if isinstance(p, Int) else "number")
     if space.size_name == name:
         return Axis(name, format="percent")
     choices: Sequence[Value] = p.choices  # type: ignore[attr-defined]
