@@ -34,7 +34,7 @@
     frontier() {
       const chart = (this.store.data.charts || {}).frontier;
       if (chart && !this.chart) {
-        const guides = { title: "equally good", draw: (frame, scene) => this.choice.guides(frame, scene) };
+        const guides = this.choice.guides();
         this.chart = tw.draw(chart, this.picture, { store: this.store, guides, height: 440 });
       } else if (chart) this.chart.update(chart);
     }
@@ -106,17 +106,19 @@
     }
 
     nothing() {
-      const { counts } = this.store.data.study;
-      const running = (counts && counts.running) || 0,
-        failed = (counts && counts.failed) || 0;
+      const { running = 0, finished = 0, failed = 0 } = this.store.data.study.counts || {};
       put(this.eyebrow, "No answer yet");
-      put(
-        this.sentence,
-        failed && !running ? "Every trial that has ended has failed." : "No trial has finished yet.",
-      );
+      put(this.sentence, unanswered(finished, running ? 0 : failed));
       if (running)
         this.sentence.append(` ${tw.format.plural(running, "trial")} ${running === 1 ? "is" : "are"} running.`);
     }
+  }
+
+  // Why no trial is chosen.
+  function unanswered(finished, failed) {
+    if (finished === 1) return "The finished trial does not meet the goal.";
+    if (finished) return `None of the ${tw.format.plural(finished, "finished trial")} meets the goal.`;
+    return failed ? "Every trial that has ended has failed." : "No trial has finished yet.";
   }
 
   tw.Answer = Answer;

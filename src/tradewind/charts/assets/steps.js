@@ -77,7 +77,7 @@
         const more = `${given.by ? `, by=${tw.python(given.by)}` : ""}${capped ? ", capped=True" : ""}`;
         return `tw.Tradeoff(${value}, reference=${reference}${more})`;
       },
-      start: alpha,
+      start: alpha ?? null,
       sigma,
     };
   }
@@ -88,15 +88,17 @@
     const froms = steps.map((step) => step.from).filter((value) => value > 0);
     const low = given.low > 0 ? given.low : Math.min(...froms, 1);
     const high = Math.max(given.high || 0, ...froms, low);
+    const own = given.own ?? null;
+    const marks = [...froms, high, ...(own !== null && own < high ? [own] : [])];
     return {
       kind: "limit",
       question: "How much may training cost?",
       ends: ["the cheapest model", "the most accurate model"],
-      positions: high > low ? positions(low, high, [...froms, high]) : [low],
+      positions: high > low ? positions(low, high, marks) : [low],
       steps,
       say: (value) => `At most ${cost(value, unit)}.`,
       code: (value) => `tw.BestUnder(${value}${given.by ? `, by=${tw.python(given.by)}` : ""})`,
-      start: null,
+      start: own,
     };
   }
 
