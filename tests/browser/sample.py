@@ -172,6 +172,7 @@ def _choices(frontier: list[list[Any]]) -> dict[str, Any] | None:
         },
         "limit": {
             "unit": "s",
+            "own": None,
             "low": frontier[0][3],
             "high": frontier[-1][3],
             "steps": [

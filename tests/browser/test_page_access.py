@@ -29,7 +29,8 @@ def test_the_keyboard_reaches_every_control_and_leaves_the_page_again(page: Page
         """() => {
             const all = 'a[href], button, input, summary, [tabindex="0"]';
             const seen = [...document.querySelectorAll(all)].filter(
-                (node) => node.checkVisibility() && !node.disabled && node.tabIndex >= 0);
+                (node) => node.checkVisibility({visibilityProperty: true})
+                    && !node.disabled && node.tabIndex >= 0);
             seen.forEach((node, i) => { node.dataset.stop = i });
             // of a group of radio buttons, Tab reaches only the chosen one
             return seen.filter((node) => node.type !== 'radio' || node.checked)

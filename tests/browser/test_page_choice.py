@@ -37,7 +37,7 @@ def steps(kind: str) -> list[dict[str, Any]]:
 
 def test_at_first_the_studys_own_choice_is_shown(page: Page) -> None:
     assert sentence(page) == DATA["best"]["sentence"]
-    expect(page.get_by_role("button", name="Back to the study’s own goal")).to_be_hidden()
+    expect(page.get_by_role("button", name="Reset to the study’s goal")).to_be_hidden()
 
 
 def test_the_ends_of_the_slider_choose_the_first_and_the_last_model(page: Page) -> None:
@@ -110,7 +110,7 @@ def test_a_cost_limit_chooses_by_cost(page: Page) -> None:
 def test_the_way_back_leads_to_the_studys_own_choice(page: Page) -> None:
     slider(page).focus()
     page.keyboard.press("End")
-    page.get_by_role("button", name="Back to the study’s own goal").click()
+    page.get_by_role("button", name="Reset to the study’s goal").click()
     assert sentence(page) == DATA["best"]["sentence"]
 
 
@@ -138,8 +138,29 @@ def test_the_studys_own_trade_off_is_where_the_slider_starts(open_report: OpenRe
     assert f"Trial {own['trial']}." in (slider(page).get_attribute("aria-valuetext") or "")
     slider(page).focus()
     page.keyboard.press("Home")
-    page.get_by_role("button", name="Back to the study’s own goal").click()
+    page.get_by_role("button", name="Reset to the study’s goal").click()
     assert f"Trial {own['trial']}." in (slider(page).get_attribute("aria-valuetext") or "")
+
+
+def test_the_studys_own_limit_is_where_the_slider_starts(open_report: OpenReport) -> None:
+    limit = DATA["choices"]["limit"]
+    own = limit["steps"][1]
+    choices = DATA["choices"] | {"limit": limit | {"own": own["from"]}}
+    best = DATA["best"] | {"trial": own["trial"], "sentence": own["sentence"]}
+    page = open_report(DATA | {"choices": choices, "best": best})
+    expect(page.get_by_role("radio", name="Cost limit")).to_be_checked()
+    assert f"Trial {own['trial']}." in (slider(page).get_attribute("aria-valuetext") or "")
+    expect(page.locator(".guides .guide-name")).to_have_text("too expensive")
+    expect(page.locator(".legend").first.get_by_text("equally good")).to_be_hidden()
+
+
+def test_where_no_trial_meets_the_goal_the_page_says_so(open_report: OpenReport) -> None:
+    page = open_report(DATA | {"best": None})
+    n = DATA["study"]["counts"]["finished"]
+    assert sentence(page) == f"None of the {n} finished trials meets the goal."
+    slider(page).focus()
+    page.keyboard.press("End")
+    assert sentence(page) == steps("tradeoff")[-1]["sentence"]
 
 
 def test_without_costs_there_is_no_slider(open_report: OpenReport) -> None:

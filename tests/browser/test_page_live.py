@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import OpenReport
 from tests.browser.sample import START, page_data
+from tradewind.charts.chart import Axis, Chart, Panel, Points
 from tradewind.charts.page import SCRIPTS, asset
 from tradewind.study.words import cost_amount, number, percent, spoken
 
@@ -56,7 +57,8 @@ def test_rows_are_replaced_and_added(page: Page) -> None:
     row = [*DATA["trials"]["rows"][0]]
     row[2] = 0.12345
     extra = [40, *row[1:]]
-    page.evaluate("(rows) => tradewind.page.rows(rows)", [row, extra])
+    rows = [row, *DATA["trials"]["rows"][1:], extra]
+    update(page, {"trials": DATA["trials"] | {"rows": rows}})
     expect(page.locator("tr[data-trial='0']")).to_contain_text("0.12345")
     expect(page.locator("tr[data-trial='40']")).to_contain_text("0.12345")
     expect(page.locator(".count")).to_have_text("41 trials")
@@ -87,11 +89,6 @@ def test_running_trials_come_and_go(page: Page) -> None:
 def test_a_paused_study_says_so(page: Page) -> None:
     update(page, {"study": DATA["study"] | {"paused": {"reason": "lunch", "at": START}}})
     expect(page.locator(".notice")).to_have_text("Paused: lunch")
-
-
-def test_a_page_can_be_taken_away(page: Page) -> None:
-    page.evaluate("tradewind.page.destroy()")
-    expect(page.locator("main")).to_have_count(0)
 
 
 # ---- what the scripts compute ----
@@ -141,6 +138,7 @@ def test_numbers_are_written_as_in_sentences(scripts: Page) -> None:
         (50.0, "s", True, "One millisecond is worth 5 points."),
         (2e-9, "bytes", True, "One megabyte is worth 0.2 points."),
         (0.03, "money", False, "One unit of money is worth 0.03 in value."),
+        (0.002 / 60, "s", False, "One minute is worth 0.002 in value."),
         (0.0, "s", True, "Cost does not matter."),
     ],
 )
@@ -148,7 +146,8 @@ def test_a_rate_is_said_in_fitting_units(
     scripts: Page, rate: float, unit: str, points: bool, text: str
 ) -> None:
     said = scripts.evaluate(
-        "([rate, unit, points]) => tradewind.steps.worth(rate, unit, {points, minimize: false})",
+        """([rate, unit, points]) => tradewind.steps.worth(
+            rate, {unit, reference: 60}, {points, minimize: false})""",
         [rate, unit, points],
     )
     assert said == text
@@ -168,3 +167,19 @@ def test_ticks_lie_within_the_axis_and_ascend(scripts: Page, kind: str) -> None:
                 margin = (high - low) * 1e-6
                 assert all(low - margin <= value <= high + margin for value in at)
                 assert len(at) < 250
+
+
+def test_a_point_beyond_the_limits_of_its_axis_stands_at_the_edge(scripts: Page) -> None:
+    layers = (Points([1.0, 2.0, 3.0], [0.9, 0.1, 0.95], trials=[0, 1, 2]),)
+    axis = Axis("value", limits=(0.8, 1.0))
+    chart = Chart("x", "X", "X.", (Panel(Axis("cost"), axis, layers),))
+    places = scripts.evaluate(
+        """(chart) => {
+            const { items, frames } = tradewind.charts.scene(chart, 600, {});
+            return items.map((item) => (frames[0].bottom - item.y) / frames[0].bottom);
+        }""",
+        chart.to_dict(),
+    )
+    assert places[1] == min(places)
+    assert 0.0 < places[1] < 0.05
+    assert places[0] < places[2] < 1.0

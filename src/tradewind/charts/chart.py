@@ -1,8 +1,8 @@
 """What a figure shows, as plain values, before anybody draws it.
 
 A figure is a `Chart` of panels; a panel has two axes and layers of marks. Three renderers draw the
-same chart: plotly.py for notebooks, matplotlib.py for PNG and SVG files, and assets/charts.js for
-the report and the dashboard. Colours are roles here; each renderer has its own palette.
+same chart: plotly.py for notebooks, matplotlib.py for PNG and SVG files, and the scripts in assets/
+for the report and the dashboard. Colours are roles here; each renderer has its own palette.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 Scale: TypeAlias = Literal["linear", "log", "category"]
-Format: TypeAlias = Literal["number", "percent", "seconds", "bytes", "clock"]
+Format: TypeAlias = Literal["number", "count", "percent", "seconds", "bytes", "clock"]
 Role: TypeAlias = Literal["main", "chosen", "frontier", "muted", "second", "bad"]
 Cell: TypeAlias = float | int | str | bool | None
 
@@ -20,12 +20,16 @@ Cell: TypeAlias = float | int | str | bool | None
 @dataclass(frozen=True)
 class Axis:
     """One axis. A category axis has `labels`, and its coordinates are their indices. The format
-    says how numbers are written; "clock" numbers are seconds since 1970."""
+    says how numbers are written: a "count" is whole, and "clock" numbers are seconds since 1970.
+
+    A value axis may have `limits`: the lowest and the highest value that it shows. Points beyond
+    them are drawn as triangles at the edge."""
 
     title: str
     scale: Scale = "linear"
     format: Format = "number"
     labels: tuple[str, ...] = ()
+    limits: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

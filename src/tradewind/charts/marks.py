@@ -15,9 +15,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from tradewind.charts.chart import Band, Bars, Layer, Line, Points, Role, Spans, Strands
+from tradewind.charts.labels import clearest_side
 from tradewind.charts.letters import drawable
 from tradewind.charts.palette import Palette
 from tradewind.charts.scales import Scale
+from tradewind.types import Array
 
 _MARKERS: dict[Role, str] = {
     "main": "o",
@@ -40,12 +42,13 @@ _UNSET = -0.12  # where strands pass an axis on which they have no value
 
 @dataclass(frozen=True)
 class Pen:
-    """Where to draw, on which scales, and in which colours."""
+    """Where to draw, on which scales, in which colours, and the places (m, 2) of all marks."""
 
     ax: Any
     x: Scale
     y: Scale
     palette: Palette
+    marks: Array
 
     def colour(self, role: Role) -> str:
         return self.palette.roles[role]
@@ -90,33 +93,40 @@ def _points(pen: Pen, layer: Points, size: float) -> None:
     x, y = pen.x.at(layer.x), pen.y.at(layer.y)
     muted = layer.role == "muted"
     many = len(x) > 500
-    pen.ax.scatter(
-        x,
-        y,
-        s=_AREAS[layer.role] * (0.6 if many and muted else _few(layer)),
-        marker=_MARKERS[layer.role],
-        color=pen.colour(layer.role),
-        alpha=(0.35 if many else 0.55) if muted else 1.0,
-        edgecolors="none" if muted else pen.palette.page,
-        linewidths=0.0 if muted else 0.7,
-        zorder={"muted": 3, "chosen": 7}.get(layer.role, 5),
-        clip_on=False,
-    )
-    if layer.role == "chosen" and len(layer.trials) == 1:
-        right = x[0] > 0.8
-        pen.ax.annotate(
-            f"trial {layer.trials[0]}",
-            (x[0], y[0]),
-            xytext=(-9 if right else 9, -11 if y[0] > 0.12 else 9),
-            textcoords="offset points",
-            ha="right" if right else "left",
-            va="center",
-            fontsize=size,
-            weight="bold",
-            color=pen.colour("chosen"),
-            path_effects=halo(pen),
-            zorder=8,
+    beyond = pen.y.beyond(layer.y)
+    for side, marker in ((0, _MARKERS[layer.role]), (-1, "v"), (1, "^")):
+        rows = beyond == side
+        pen.ax.scatter(
+            x[rows],
+            y[rows] - 0.015 * side,  # a triangle stands within the picture
+            s=_AREAS[layer.role] * (0.6 if many and muted else _few(layer)),
+            marker=marker,
+            color=pen.colour(layer.role),
+            alpha=(0.35 if many else 0.55 if side == 0 else 0.8) if muted else 1.0,
+            edgecolors="none" if muted else pen.palette.page,
+            linewidths=0.0 if muted else 0.7,
+            zorder={"muted": 3, "chosen": 7}.get(layer.role, 5),
+            clip_on=False,
         )
+    if layer.role == "chosen" and len(layer.trials) == 1:
+        _label(pen, f"trial {layer.trials[0]}", x[0], y[0], size)
+
+
+def _label(pen: Pen, text: str, x: float, y: float, size: float) -> None:
+    side = clearest_side((x, y), pen.marks)
+    pen.ax.annotate(
+        text,
+        (x, y),
+        xytext=(8 * side.across, 7 * side.up),
+        textcoords="offset points",
+        ha="left" if side.across > 0 else "right",
+        va="center",
+        fontsize=size,
+        weight="bold",
+        color=pen.colour("chosen"),
+        path_effects=halo(pen),
+        zorder=8,
+    )
 
 
 def _few(layer: Points) -> float:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from tradewind.charts.chart import Bars, Chart, Layer, Panel, Spans, Strands
+from tradewind.charts.labels import marks_of
 from tradewind.charts.letters import drawable
 from tradewind.charts.marks import Pen, draw_layer, draw_strands
 from tradewind.charts.palette import PALETTES, Palette, Theme
@@ -165,7 +166,7 @@ def _legend(
 def _panel(ax: Any, panel: Panel, palette: Palette) -> Pen:
     """Draw one panel. Everything is drawn in places from 0 to 1, so no value is too large."""
     x, y = scales(panel)
-    pen = Pen(ax, x, y, palette)
+    pen = Pen(ax, x, y, palette, marks_of(panel, x, y))
     strands = [layer for layer in panel.layers if isinstance(layer, Strands)]
     if strands:
         draw_strands(pen, strands[0], size=SMALL)

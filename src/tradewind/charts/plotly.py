@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
@@ -152,6 +154,8 @@ def _axes(figure: go.Figure, panel: Panel, column: int, palette: Palette) -> Non
     for scale, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
         ticks = [(tick.value, tick.text) for tick in scale.ticks(6)]
         update(**line, **_axis(scale.axis, ticks), row=1, col=column)
+    if panel.y.limits:
+        figure.update_yaxes(range=[y.low, y.high], row=1, col=column)
     if panel.y.scale == "category":
         n = len(panel.y.labels)
         figure.update_yaxes(range=[n - 0.5, -0.5], showgrid=False, row=1, col=column)
@@ -175,7 +179,7 @@ def _axis(axis: Axis, ticks: Sequence[tuple[float, str]]) -> dict[str, Any]:
         given["type"] = "log"
     elif axis.format in ("seconds", "bytes"):
         given["rangemode"] = "tozero"
-    if axis.format in ("seconds", "bytes") or axis.scale == "log":
+    if axis.format in ("count", "seconds", "bytes") or axis.scale == "log":
         values, texts = [t[0] for t in ticks], [_plain(t[1]) for t in ticks]
         return given | {"tickmode": "array", "tickvals": values, "ticktext": texts}
     return given | ({"tickformat": ".4~%"} if axis.format == "percent" else {})
@@ -187,7 +191,7 @@ def _axis(axis: Axis, ticks: Sequence[tuple[float, str]]) -> dict[str, Any]:
 def _traces(layer: Layer, panel: Panel, palette: Palette) -> list[Any]:
     match layer:
         case Points():
-            return [_points(layer, panel, palette)]
+            return [_points(layer, panel, palette), *_beyond(layer, panel, palette)]
         case Line():
             return [_line(layer, panel, palette)]
         case Band():
@@ -218,6 +222,28 @@ def _points(layer: Points, panel: Panel, palette: Palette) -> go.Scatter:
         },
         **_hover(layer),
     )
+
+
+def _beyond(layer: Points, panel: Panel, palette: Palette) -> Iterator[go.Scatter]:
+    """Triangles at the edge for the points beyond the limits of the value axis. They are drawn
+    where they are, too: a reader may zoom out."""
+    _, scale = scales(panel)
+    beyond = scale.beyond(layer.y)
+    room = 0.015 * (scale.high - scale.low)
+    for side, edge in ((-1, scale.low + room), (1, scale.high - room)):
+        rows = np.flatnonzero(beyond == side).tolist()
+        if not rows:
+            continue
+        picked = replace(
+            layer,
+            x=[layer.x[i] for i in rows],
+            y=[edge] * len(rows),
+            trials=[layer.trials[i] for i in rows] if layer.trials else (),
+            texts=[layer.texts[i] for i in rows] if layer.texts else (),
+        )
+        trace = _points(picked, panel, palette)
+        trace.marker.symbol = "triangle-down" if side < 0 else "triangle-up"
+        yield trace
 
 
 def _line(layer: Line, panel: Panel, palette: Palette) -> go.Scatter:

@@ -49,6 +49,7 @@ class Scale:
         log = axis.scale == "log"
         if axis.scale == "category":
             return cls(axis, -0.5, max(len(axis.labels), 1) - 0.5)
+        values = values if axis.limits is None else axis.limits
         seen = [v for v in values if v is not None and math.isfinite(v) and (v > 0.0 or not log)]
         if not seen:
             return cls(axis, 0.1 if log else 0.0, 1.0)
@@ -60,12 +61,24 @@ class Scale:
         from_zero = low >= 0.0 and (zero or axis.format in ("seconds", "bytes"))
         low = 0.0 if from_zero else low
         high = 0.0 if zero and high <= 0.0 else high
-        room = _ROOM * high - _ROOM * low if low < high else 0.1 * abs(low) or 1.0
+        alone = 0.5 if axis.format == "count" else 0.1 * abs(low) or 1.0
+        room = _ROOM * high - _ROOM * low if low < high else alone
         return cls(axis, low if from_zero else max(low - room, -1e308), min(high + room, 1e308))
 
     def at(self, values: Iterable[float | None]) -> Array:
-        """The places of these values; NaN for those that have none."""
-        v = np.array([math.nan if value is None else value for value in values], dtype=float)
+        """The places of these values; NaN for those that have none. What lies beyond the limits of
+        the axis stands at its ends."""
+        places = self._at(values)
+        return places if self.axis.limits is None else np.clip(places, 0.0, 1.0)
+
+    def beyond(self, values: Iterable[float | None]) -> Array:
+        """-1 for values below the limits of the axis, 1 for those above, 0 for all others."""
+        v = _numbers(values)
+        low, high = self.axis.limits or (-math.inf, math.inf)
+        return (v > high).astype(int) - (v < low)
+
+    def _at(self, values: Iterable[float | None]) -> Array:
+        v = _numbers(values)
         if self.axis.scale != "log":
             half = self.high / 2.0 - self.low / 2.0  # the width may overflow
             return np.asarray((v / 2.0 - self.low / 2.0) / half)
@@ -81,6 +94,10 @@ class Scale:
         if axis.scale == "log":
             return _log_ticks(self.low, self.high, axis.format, count)
         return _linear_ticks(self.low, self.high, axis.format, count)
+
+
+def _numbers(values: Iterable[float | None]) -> Array:
+    return np.array([math.nan if value is None else value for value in values], dtype=float)
 
 
 def scales(panel: Panel) -> tuple[Scale, Scale]:
@@ -128,7 +145,7 @@ def _linear_ticks(low: float, high: float, form: Format, count: int) -> list[Tic
         step = nice_step(100.0 * raw)
         values = _multiples(100.0 * low, 100.0 * high, step)
         return [Tick(v / 100.0, f"{written(v, step)}%") for v in values]
-    step = nice_step(raw)
+    step = max(nice_step(raw), 1.0) if form == "count" else nice_step(raw)
     return [Tick(v, written(v, step)) for v in _multiples(low, high, step)]
 
 

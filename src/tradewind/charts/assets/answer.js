@@ -12,25 +12,20 @@
       this.sentence = el("p", { "class": "sentence", "aria-live": "polite" });
       this.figures = el("dl", { class: "figures" });
       this.params = el("dl", { class: "params" });
-      this.actions = el(
+      this.choice = new tw.Choice(store);
+      this.picture = el("div", { class: "picture-of" });
+      const actions = el(
         "div",
         { class: "actions" },
+        this.choice.copy,
         copyButton("Copy as Python", () => tw.python(store.params(store.chosen))),
         copyButton("Copy as JSON", () => JSON.stringify(store.params(store.chosen))),
         button("Show in table", () => reveal(store.chosen), { class: "button small" }),
       );
-      this.about = el(
-        "div",
-        { class: "about" },
-        this.eyebrow,
-        this.sentence,
-        this.figures,
-        this.params,
-        this.actions,
-      );
-      this.picture = el("div", { class: "picture-of" });
-      this.node = el("div", { class: "answer" }, this.about, this.picture);
-      this.choice = new tw.Choice(store);
+      const head = el("div", { class: "spread" }, el("h3", {}, "Configuration"), actions);
+      this.details = el("div", { class: "details" }, head, this.params);
+      const about = el("div", { class: "about" }, this.eyebrow, this.sentence, this.figures);
+      this.node = el("div", { class: "answer" }, about, this.choice.node, this.picture, this.details);
       this.frontier();
       store.listen((change) => change === "chosen" && this.show());
       this.show();
@@ -39,11 +34,9 @@
     frontier() {
       const chart = (this.store.data.charts || {}).frontier;
       if (chart && !this.chart) {
-        const guides = { title: "equally good", draw: (frame, scene) => this.choice.guides(frame, scene) };
-        this.chart = tw.draw(chart, this.picture, { store: this.store, guides, height: 360 });
-        this.picture.append(this.choice.node);
+        const guides = this.choice.guides();
+        this.chart = tw.draw(chart, this.picture, { store: this.store, guides, height: 440 });
       } else if (chart) this.chart.update(chart);
-      else if (!this.choice.node.isConnected) this.picture.append(this.choice.node);
     }
 
     update() {
@@ -57,7 +50,7 @@
         { study } = store.data,
         trial = store.chosen;
       const known = trial !== null && trial !== undefined;
-      this.figures.hidden = this.params.hidden = this.actions.hidden = !known;
+      this.figures.hidden = this.details.hidden = !known;
       if (this.chart) this.chart.highlight();
       if (!known) return this.nothing();
       const own = store.goal.kind === "own";
@@ -113,17 +106,19 @@
     }
 
     nothing() {
-      const { counts } = this.store.data.study;
-      const running = (counts && counts.running) || 0,
-        failed = (counts && counts.failed) || 0;
+      const { running = 0, finished = 0, failed = 0 } = this.store.data.study.counts || {};
       put(this.eyebrow, "No answer yet");
-      put(
-        this.sentence,
-        failed && !running ? "Every trial that has ended has failed." : "No trial has finished yet.",
-      );
+      put(this.sentence, unanswered(finished, running ? 0 : failed));
       if (running)
         this.sentence.append(` ${tw.format.plural(running, "trial")} ${running === 1 ? "is" : "are"} running.`);
     }
+  }
+
+  // Why no trial is chosen.
+  function unanswered(finished, failed) {
+    if (finished === 1) return "The finished trial does not meet the goal.";
+    if (finished) return `None of the ${tw.format.plural(finished, "finished trial")} meets the goal.`;
+    return failed ? "Every trial that has ended has failed." : "No trial has finished yet.";
   }
 
   tw.Answer = Answer;

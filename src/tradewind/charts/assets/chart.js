@@ -143,8 +143,6 @@
         [tw.marks.sample({ kind: "line", role: "muted" }), "a poor trial"],
       );
     if (entries.length + Boolean(moving) < 2 && !moving) return null;
-    if (options.guides)
-      entries.push([tw.marks.sample({ kind: "line", role: "chosen", dashed: true }), options.guides.title]);
     if (moving) {
       const kind = strands ? "line" : "points";
       entries.push([tw.marks.sample({ kind, role: "chosen" }), "chosen model"]);
@@ -153,12 +151,13 @@
       "ul",
       { "class": "legend", "aria-label": "Legend" },
       entries.map(([picture, name]) => el("li", {}, picture, brief(name, 60))),
+      options.guides ? options.guides.entry : null,
     );
   }
 
   // Draw `chart` into `host`. Options: store (shared choice and selection), height in pixels,
   // title (instead of the chart's own; "" for none), plain (no legend, summary and note), and
-  // guides: {title, draw(frame, scene)} with SVG nodes that go behind the marked trial.
+  // guides: {entry, draw(frame, scene)}, an item of the legend and SVG nodes behind the marked trial.
   function draw(chart, host, options = {}) {
     const figure = el("figure", { "class": "chart", "data-chart": chart.name });
     host.append(figure);

@@ -65,7 +65,7 @@
           const part = el(
             "div",
             { "class": "part", "data-trial": step.trial, "title": `Trial ${step.trial}` },
-            el("span", {}, String(step.trial)),
+            el("span", { class: step.trial > 99 ? "long" : null }, String(step.trial)),
           );
           part.style.left = `${(100 * from) / last}%`;
           part.style.width = `${(100 * Math.max(0, to - from)) / last}%`;
@@ -86,12 +86,15 @@
       this.sliders = {};
       this.kind = null;
       this.said = el("p", { class: "worth" });
-      this.back = button("Back to the study’s own goal", () => this.own(), { class: "button small back" });
+      this.reset = button("Reset", () => this.own(), {
+        "class": "button small",
+        "aria-label": "Reset to the study’s goal",
+      });
       this.copy = copyButton("Copy this goal", () => this.code());
-      this.panes = el("div", { class: "panes" });
+      this.panes = el("div");
       this.tabs = el("div");
-      this.actions = el("div", { class: "actions" }, this.back, this.copy);
-      this.node = el("div", { class: "choice card" }, this.tabs, this.panes, this.said, this.actions);
+      const head = el("div", { class: "spread" }, this.tabs, this.reset);
+      this.node = el("div", { class: "choice card" }, head, this.panes, this.said);
       this.update();
     }
 
@@ -157,29 +160,44 @@
         value = slider.value();
       slider.say();
       put(this.said, slider.choice.say(value));
-      this.actions.hidden = false;
+      this.other(true);
       this.store.choose(stepAt(slider.choice.steps, value).trial, { kind: this.kind, value });
+    }
+
+    // Whether another goal than the study's own is shown. The button keeps its room: nothing moves.
+    other(is) {
+      this.reset.classList.toggle("away", !is);
+      this.copy.hidden = !is;
+    }
+
+    // The slider that can be set to the study's own goal.
+    settled() {
+      return Object.keys(this.sliders).find((kind) => this.sliders[kind].choice.start !== null);
+    }
+
+    // The slider and the place on it that stand for the study's own choice, if there are any.
+    ownPlace() {
+      const settled = this.settled();
+      if (settled) return [settled, this.sliders[settled].choice.start];
+      const { best } = this.store.data;
+      for (const [kind, { choice }] of Object.entries(this.sliders)) {
+        const step = choice.steps.find((one) => best && one.trial === best.trial);
+        if (step) return [kind, step.from];
+      }
+      return [this.kind, null];
     }
 
     // What the study itself would choose.
     own() {
       const { best, study } = this.store.data;
-      const alpha = this.sliders.tradeoff && this.sliders.tradeoff.choice.start;
-      if (alpha !== null && alpha !== undefined) {
-        this.show("tradeoff");
-        this.sliders.tradeoff.set(alpha);
-      }
-      const slider = this.sliders[this.kind];
-      const settled = slider && alpha !== null && alpha !== undefined;
-      const said = settled ? slider.choice.say(slider.value()) : "";
-      put(this.said, said || (slider ? "Move the slider to choose another way." : ""));
-      this.actions.hidden = true;
-      const first = slider ? stepAt(slider.choice.steps, slider.value()).trial : null;
-      this.store.choose(best ? best.trial : first, {
-        kind: "own",
-        value: null,
-        text: said || brief(study.goal || "", 160),
-      });
+      const [kind, place] = this.ownPlace();
+      if (kind !== this.kind) this.show(kind);
+      if (place !== null) this.sliders[kind].set(place);
+      const said = this.settled() ? this.sliders[kind].choice.say(place) : "";
+      put(this.said, said || (kind ? "Move the slider to choose another way." : ""));
+      this.other(false);
+      const text = said || brief(study.goal || "", 160);
+      this.store.choose(best ? best.trial : null, { kind: "own", value: null, text });
     }
 
     // The sentence about the chosen model.
@@ -191,17 +209,31 @@
     }
 
     // What the frontier chart shows of the goal: the limit, or all that is as good as the chosen model.
-    guides(frame, scene) {
-      const { goal } = this.store;
-      const { tradeoff } = this.sliders;
-      const own =
-        goal.kind === "own" && tradeoff && tradeoff.choice.start !== null ? tradeoff.choice.start : null;
-      if (goal.kind === "limit") return limitGuide(frame, goal.value);
-      const alpha = goal.kind === "tradeoff" ? goal.value : own;
-      const at = (scene.byTrial.get(this.store.chosen) || [])[0];
-      if (alpha === null || alpha === undefined || !at || at.frame !== frame) return [];
+    guides() {
+      const sample = tw.marks.sample({ kind: "line", role: "chosen", dashed: true });
+      const entry = el("li", {}, sample, "equally good");
+      const draw = (frame, scene) => {
+        const { kind, value } = this.shown();
+        const at = (scene.byTrial.get(this.store.chosen) || []).find((item) => item.frame === frame);
+        entry.hidden = kind !== "tradeoff" || !at;
+        if (kind === "limit") return limitGuide(frame, value);
+        return entry.hidden ? [] : worthGuide(frame, at, (cost) => this.penalty(value, cost));
+      };
+      return { entry, draw };
+    }
+
+    // The goal that is shown, as a kind of slider and its value; of other goals no kind.
+    shown() {
+      const { kind, value } = this.store.goal;
+      if (kind !== "own") return { kind, value };
+      const own = this.settled();
+      return own ? { kind: own, value: this.sliders[own].choice.start } : { kind: null, value: null };
+    }
+
+    // What a cost takes away from the value of a model.
+    penalty(alpha, cost) {
       const sign = this.store.data.study.direction === "minimize" ? -1 : 1;
-      return worthGuide(frame, at, (cost) => sign * alpha * tradeoff.choice.sigma(cost));
+      return sign * alpha * this.sliders.tradeoff.choice.sigma(cost);
     }
   }
 

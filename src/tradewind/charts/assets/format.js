@@ -91,12 +91,13 @@
 
   // Numbers in cells and readouts: enough digits to tell trials apart.
   function exact(value) {
-    if (Number.isInteger(value) && Math.abs(value) < 1e15) return String(value);
+    if (Number.isInteger(value) && Math.abs(value) < 1e9) return String(value);
     return general(value, 5);
   }
 
   const WRITERS = {
     number: exact,
+    count: String,
     percent: (share) => `${general(100 * share, 4)}%`,
     seconds: spoken,
     bytes,

@@ -42,7 +42,10 @@
   const dash = (layer) => (layer.dashed ? "4 4" : DASHES[layer.role] || "1 0");
 
   const sizeFor = (role, count) =>
-    (role === "muted" ? 3 : 4) - (count > 400 ? 1 : 0) - (count > 3000 ? 0.5 : 0);
+    (role === "muted" || count > 15 ? 3 : 4) - (count > 400 ? 1 : 0) - (count > 3000 ? 0.5 : 0);
+
+  // A height in pixels within a panel, or the nearest one.
+  const inside = (f, y, room = 0) => Math.max(f.top + room, Math.min(f.bottom - room, y));
 
   // Pixels of a coordinate, or null where there is nothing to draw.
   function pixel(scale, value) {
@@ -50,21 +53,38 @@
     return scale.at(value);
   }
 
+  // A triangle at the edge of the picture stands for a point beyond the limits of its axis.
+  const triangle = (x, y, s, down) =>
+    polygon(x, y, [
+      [-1.2 * s, -0.8 * down * s],
+      [1.2 * s, -0.8 * down * s],
+      [0, 1.2 * down * s],
+    ]);
+
+  // Where a value lies: 1 below the limits of an axis, as pixels count, -1 above, 0 within.
+  function beyond({ limits }, value) {
+    if (!limits) return 0;
+    return value < limits[0] ? 1 : value > limits[1] ? -1 : 0;
+  }
+
   function points(layer, f, add) {
     const size = sizeFor(layer.role, layer.x.length);
     const dots = layer.x.length > 1500 && layer.role !== "bad";
     const draw = shape(layer.role);
-    let path = "";
+    let path = "",
+      edge = "";
     for (let i = 0; i < layer.x.length; i += 1) {
       const x = pixel(f.x, layer.x[i]),
-        y = pixel(f.y, layer.y[i]);
+        side = beyond(f.panel.y, layer.y[i]),
+        y = side ? inside(f, pixel(f.y, layer.y[i]), 5) : pixel(f.y, layer.y[i]);
       if (x === null || y === null) continue;
-      path += dots ? `M${r(x)} ${r(y)}h0` : draw(x, y, size);
+      if (side) edge += triangle(x, y, 4, side);
+      else path += dots ? `M${r(x)} ${r(y)}h0` : draw(x, y, size);
       add({ x, y, index: i, size });
     }
     const shown = svg("path", { class: `points${dots ? " dots" : ""} role-${layer.role}`, d: path });
     if (dots) shown.setAttribute("stroke-width", 2 * size);
-    return shown;
+    return [shown, edge && svg("path", { class: `points role-${layer.role}`, d: edge })];
   }
 
   function line(layer, f, add) {
@@ -78,8 +98,9 @@
         open = false;
         continue;
       }
-      if (!open) path += `M${r(x)} ${r(y)}`;
-      else path += layer.steps ? `H${r(x)}V${r(y)}` : `L${r(x)} ${r(y)}`;
+      const place = `${r(x)} ${r(inside(f, y))}`;
+      if (!open) path += `M${place}`;
+      else path += layer.steps ? `H${place.replace(" ", "V")}` : `L${place}`;
       open = true;
       last = [x, y];
       add({ x, y, index: i, size: 4 });

@@ -249,21 +249,8 @@
       for (const part of this.parts.values()) this.seen.observe(part.node);
     }
 
-    // Rows that are new or have changed.
-    rows(changed) {
-      const rows = new Map(this.store.rows.map((row) => [row[0], row]));
-      for (const row of changed) rows.set(row[0], row);
-      const sorted = [...rows.values()].sort((a, b) => a[0] - b[0]);
-      this.update({ trials: { ...this.store.data.trials, rows: sorted } });
-    }
-
     selected() {
       return this.store.selection();
-    }
-
-    destroy() {
-      this.seen.disconnect();
-      this.root.replaceChildren();
     }
   }
 

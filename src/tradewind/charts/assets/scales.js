@@ -52,12 +52,13 @@
     };
   }
 
-  // The smallest and the largest value, with some room; at least something if all are equal.
+  // The limits of the axis, or the smallest and the largest value, with some room; at least something
+  // if all are equal.
   function domain(values, axis, zero = false) {
     const log = axis.scale === "log";
     let low = Infinity,
       high = -Infinity;
-    for (const value of values) {
+    for (const value of axis.limits || values) {
       if (value === null || !Number.isFinite(value) || (log && value <= 0)) continue;
       if (value < low) low = value;
       if (value > high) high = value;
@@ -72,7 +73,8 @@
     const toZero = zero && high <= 0;
     if (fromZero) low = 0;
     if (toZero) high = 0;
-    const room = low === high ? Math.abs(low) * 0.1 || 1 : 0.04 * (high - low);
+    const alone = axis.format === "count" ? 0.5 : 0.1 * Math.abs(low) || 1;
+    const room = low === high ? alone : 0.04 * (high - low);
     return [fromZero ? 0 : low - room, toZero ? 0 : high + room];
   }
 
@@ -156,7 +158,7 @@
         text: at === 0 ? "0" : bytes(at),
       }));
     }
-    const step = niceStep((high - low) / count);
+    const step = Math.max(niceStep((high - low) / count), format === "count" ? 1 : 0);
     const percent = format === "percent";
     return multiples(low, high, step).map((at) => ({
       at,

@@ -61,7 +61,6 @@
     const node = el("div", { class: "running" });
     const update = () => {
       const { running: trials, study } = store.data;
-      const actions = tw.hooks.runningActions;
       node.replaceChildren(
         ...trials.map((one) => {
           const spent = Math.max(0, study.made - one.started);
@@ -98,7 +97,6 @@
                 200,
               ),
             ),
-            actions ? el("div", { class: "actions" }, actions(one)) : null,
           );
         }),
       );

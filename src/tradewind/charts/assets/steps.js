@@ -44,13 +44,13 @@
   }
 
   // `One minute is worth 0.6 points.`; a minimized value is called a loss.
-  function worth(rate, unit, { points, minimize }) {
+  function worth(rate, { unit, reference }, { points, minimize }) {
     if (!(rate > 0)) return "Cost does not matter.";
-    const factor = points ? 100 : 1;
+    // the longest unit that is worth at most ten points, or no longer than the reference
+    const suits = ([length]) => (points ? 100 * rate * length <= 10 : length <= reference);
     const known = units(unit);
-    // the longest unit that is worth at most ten, the shortest if none is
-    const [size, name] = [...known].reverse().find(([length]) => rate * length * factor <= 10) || known[0];
-    const amount = number(rate * size * factor);
+    const [size, name] = [...known].reverse().find(suits) || known[0];
+    const amount = number(rate * size * (points ? 100 : 1));
     const raw = minimize ? `a loss of ${amount}` : `${amount} in value`;
     const quality = points ? `${amount} point${amount === "1" ? "" : "s"}` : raw;
     return `One ${name} is worth ${quality}.`;
@@ -72,12 +72,12 @@
       ends: ["only quality counts", "only cost counts"],
       positions: [0, ...positions(lowest, highest, marks)],
       steps,
-      say: (value) => worth(value / reference, unit, scale),
+      say: (value) => worth(value / reference, given, scale),
       code: (value) => {
         const more = `${given.by ? `, by=${tw.python(given.by)}` : ""}${capped ? ", capped=True" : ""}`;
         return `tw.Tradeoff(${value}, reference=${reference}${more})`;
       },
-      start: alpha,
+      start: alpha ?? null,
       sigma,
     };
   }
@@ -88,15 +88,17 @@
     const froms = steps.map((step) => step.from).filter((value) => value > 0);
     const low = given.low > 0 ? given.low : Math.min(...froms, 1);
     const high = Math.max(given.high || 0, ...froms, low);
+    const own = given.own ?? null;
+    const marks = [...froms, high, ...(own !== null && own < high ? [own] : [])];
     return {
       kind: "limit",
       question: "How much may training cost?",
       ends: ["the cheapest model", "the most accurate model"],
-      positions: high > low ? positions(low, high, [...froms, high]) : [low],
+      positions: high > low ? positions(low, high, marks) : [low],
       steps,
       say: (value) => `At most ${cost(value, unit)}.`,
       code: (value) => `tw.BestUnder(${value}${given.by ? `, by=${tw.python(given.by)}` : ""})`,
-      start: null,
+      start: own,
     };
   }
 

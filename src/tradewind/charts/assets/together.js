@@ -14,7 +14,7 @@
     const [first] = axes;
     if (axes.some((axis) => axis.format !== first.format || (axis.scale === "category") !== (first.scale === "category"))) return null;
     const title = axes.every((axis) => axis.title === first.title) ? first.title : axes.map((axis) => axis.title)[0];
-    return { ...first, title, scale: axes.some((axis) => axis.scale === "log") ? "log" : first.scale };
+    return { ...first, title, limits: null, scale: axes.some((axis) => axis.scale === "log") ? "log" : first.scale };
   }
 
   // One chart of all studies: of each, the layers that `pick` takes from the chart `name`.

@@ -33,11 +33,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Choices:
-    """What a reader may choose between. `alpha` is that of the goal, and `largest` the largest α
-    that is worth trying."""
+    """What a reader may choose between. `alpha` and `limit` are those of the goal, if it has one of
+    them; `largest` is the largest α that is worth trying."""
 
     tradeoff: Tradeoff
     alpha: float | None
+    limit: float | None
     largest: float
     by_alpha: list[Step]
     by_limit: list[Step]
@@ -66,6 +67,7 @@ def choices(facts: Facts) -> Choices | None:
     return Choices(
         tradeoff,
         alpha,
+        facts.goal.cost if isinstance(facts.goal, BestUnder) else None,
         min(largest, 1e300),
         by_alpha,
         by_limit,

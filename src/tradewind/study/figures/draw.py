@@ -54,10 +54,9 @@ def notes(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def value_axis(facts: Facts, title: str = "") -> Axis:
-    better = "higher is better" if facts.maximize else "lower is better"
-    title = title or ("value" if facts.maximize else "loss")
-    return Axis(f"{title} ({better})", format="percent" if facts.scale.points else "number")
+def value_axis(facts: Facts, *, limits: tuple[float, float] | None = None) -> Axis:
+    title = "value (higher is better)" if facts.maximize else "loss (lower is better)"
+    return Axis(title, format=format_of(facts), limits=limits)
 
 
 def cost_axis(facts: Facts, title: str = "", *, seen: Array | None = None) -> Axis:

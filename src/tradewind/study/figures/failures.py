@@ -66,7 +66,7 @@ def failures(facts: Facts) -> Chart:
     shown = found[:_MOST]
     labels = Axis("", "category", labels=tuple(it.message for it in shown))
     bars = Bars([float(len(it.trials)) for it in shown], "failed trials", "bad")
-    panel = Panel(Axis("failed trials"), labels, (bars,))
+    panel = Panel(Axis("failed trials", format="count"), labels, (bars,))
     n = sum(len(it.trials) for it in found)
     reason = "for the same reason" if len(found) == 1 else f"for {len(found)} reasons, most often"
     note = "Messages that differ only in numbers count as one."

@@ -19,6 +19,7 @@ from tradewind.study.figures.draw import (
     value_axis,
 )
 from tradewind.study.figures.facts import Facts
+from tradewind.study.figures.focus import beyond, limits
 from tradewind.types import Indices
 
 NAME, TITLE = "frontier", "Quality against cost"
@@ -44,11 +45,14 @@ def frontier(facts: Facts) -> Chart:
     ]
     if facts.choice is not None and np.isfinite(cost[facts.choice]):
         layers.append(_points(facts, np.array([facts.choice]), "best under the goal", "chosen"))
-    panel = Panel(cost_axis(facts), value_axis(facts), tuple(layers))
+    values = facts.value[known]
+    shown = limits(facts, values, facts.value[facts.efficient])
+    panel = Panel(cost_axis(facts), value_axis(facts, limits=shown), tuple(layers))
     noisy = "Results are noisy: what is believed of each trial is shown." * facts.is_noisy
     missing = len(facts.finished) - len(known)
     note = notes(
         noisy,
+        beyond(facts, values, shown),
         thinning_note(len(others) + len(marked), len(rest) + len(marked)),
         f"{counted(missing, 'trial')} without a cost cannot be shown." * (missing > 0),
     )

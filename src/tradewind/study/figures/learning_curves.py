@@ -20,6 +20,7 @@ from tradewind.study.figures.draw import (
     value_axis,
 )
 from tradewind.study.figures.facts import Facts
+from tradewind.study.figures.focus import beyond, limits
 from tradewind.study.words import share
 from tradewind.types import Array, Indices
 
@@ -40,13 +41,14 @@ def learning_curves(facts: Facts) -> Chart:
     curves = _curves(facts, sizes)
     axis = Axis("training size", format="percent")
     model = _model(facts)
-    panels = [
-        Panel(axis, value_axis(facts), _layers(facts, sizes, facts.value, shown, curves, model))
-    ]
+    visible = limits(facts, facts.value, _best_values(facts, sizes))
+    layers = _layers(facts, sizes, facts.value, shown, curves, model)
+    panels = [Panel(axis, value_axis(facts, limits=visible), layers)]
     if np.isfinite(facts.paid).any():
         cost = _layers(facts, sizes, facts.paid, shown, curves, model, of_cost=True)
         panels.append(Panel(axis, cost_axis(facts), cost))
     note = notes(
+        beyond(facts, facts.value, visible),
         thinning_note(len(shown), len(sizes)),
         "The dashed line is what a model expects of the best configuration at every size."
         if model is not None
@@ -64,6 +66,12 @@ def _curves(facts: Facts, sizes: Array) -> list[list[int]]:
     curves = [[i for _, i in sorted(group.items())] for group in groups.values() if len(group) > 1]
     quality = facts.history.quality
     return sorted(curves, key=lambda rows: float(quality[rows].max()))[-_MOST:]
+
+
+def _best_values(facts: Facts, sizes: Array) -> Array:
+    """The best value of each training size."""
+    best = np.max if facts.maximize else np.min
+    return np.array([best(facts.value[sizes == size]) for size in np.unique(sizes)])
 
 
 def _layers(

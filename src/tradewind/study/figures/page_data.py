@@ -178,6 +178,7 @@ def offered(facts: Facts) -> dict[str, Any] | None:
         },
         "limit": {
             "unit": facts.cost.unit,
+            "own": found.limit,
             "low": found.lowest,
             "high": found.highest,
             "steps": _steps(facts, found.by_limit),

@@ -22,6 +22,7 @@ from tradewind.study.figures.draw import (
     value_axis,
 )
 from tradewind.study.figures.facts import Facts
+from tradewind.study.figures.focus import beyond, limits
 from tradewind.study.figures.times import WorkingTime
 from tradewind.study.words import spoken
 from tradewind.types import Array, Indices, Mask, State
@@ -48,13 +49,14 @@ def progress(facts: Facts, over: Over = "trials") -> Chart:
     order = order[: np.isfinite(x).sum()]
     at, best = _best_so_far(facts, order)
     shown = thinned(order, [int(i) for i in best])
-    panels = [
-        Panel(axis, value_axis(facts), _layers(facts, x, facts.value, shown, at, best, order)),
-    ]
+    values = facts.value[order]
+    visible = limits(facts, values, facts.value[best])
+    layers = _layers(facts, x, facts.value, shown, at, best, order)
+    panels = [Panel(axis, value_axis(facts, limits=visible), layers)]
     if facts.goal.needs_cost and np.isfinite(facts.paid).any():
         layers = _layers(facts, x, facts.paid, shown, at, best, order)
         panels.append(Panel(axis, cost_axis(facts), layers))
-    note = notes(why, thinning_note(len(shown), len(order)))
+    note = notes(why, beyond(facts, values, visible), thinning_note(len(shown), len(order)))
     return Chart(name, title, _summary(facts, over, x, best), tuple(panels), note)
 
 
@@ -62,7 +64,7 @@ def _coordinates(facts: Facts, over: Over) -> tuple[Array, Axis | None, str]:
     """Where each finished trial stands (n,), the axis, and a note; without an axis, why there is
     none."""
     if over == "trials":
-        return np.array(facts.numbers, dtype=float), Axis("trial"), ""
+        return np.array(facts.numbers, dtype=float), Axis("trial", format="count"), ""
     if over == "time":
         times = WorkingTime.of(facts)
         if times is None:

@@ -9,8 +9,8 @@ import numpy as np
 
 from tradewind.charts.chart import Axis
 from tradewind.space import Space
-from tradewind.space.parameters import Float, Int, Parameter
-from tradewind.study.words import number
+from tradewind.space.parameters import Float, Int, Parameter, TrainSize
+from tradewind.study.words import number, percent
 from tradewind.types import Value
 
 _TICKS = 5  # along an axis with numbers
@@ -33,7 +33,7 @@ def axis_of(space: Space, name: str) -> Axis:
     """An axis for the values of a parameter."""
     p = space[name]
     if isinstance(p, (Float, Int)):
-        return Axis(name, "log" if p.log else "linear")
+        return Axis(name, "log" if p.log else "linear", "count" if isinstance(p, Int) else "number")
     if space.size_name == name:
         return Axis(name, format="percent")
     choices: Sequence[Value] = p.choices  # type: ignore[attr-defined]
@@ -45,7 +45,8 @@ def ticks(p: Parameter) -> list[tuple[float, str]]:
     if not isinstance(p, (Float, Int)) or (0 < p.cells <= _LABELS and not p.log):
         places = (np.arange(p.cells) + 0.5) / p.cells
         every = math.ceil(p.cells / _LABELS)
-        return [(round(float(u), 4), label(p.from_unit(float(u)))) for u in places[::every]]
+        say = percent if isinstance(p, TrainSize) else label
+        return [(round(float(u), 4), say(p.from_unit(float(u)))) for u in places[::every]]
     found = [(0.0, label(p.from_unit(0.0)))]
     for value in _between(p):
         u = p.to_unit(p.check(value))
