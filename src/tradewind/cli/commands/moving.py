@@ -98,7 +98,12 @@ def dashboard(
     read_only: Annotated[bool, typer.Option("--read-only", help="Allow no steering.")] = False,
     token: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(help="What changes need; drawn by default.", show_default=False),
+        typer.Option(
+            help="What changes need; drawn by default. Other users of this machine can see it "
+            "here, but not in the variable.",
+            envvar="TRADEWIND_TOKEN",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Show studies in the browser.
