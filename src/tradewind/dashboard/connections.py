@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,6 +54,12 @@ class Server(uvicorn.Server):
         self.should_exit = True
         self._stream.close()
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # to cut off is meant now
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):  # whose clients do not read
+            connection.transport.abort()
+        await asyncio.sleep(0)  # so that they are closed
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
