@@ -206,7 +206,7 @@
       for (const trial of trials) {
         if (!cards.has(trial.trial)) cards.set(trial.trial, new Card(trial, tw.hooks.stop));
         const card = cards.get(trial.trial);
-        card.update(trial, study.made);
+        card.update(trial.waiting ? { ...trial, params: store.params(trial.trial) } : trial, study.made);
         if (!card.node.isConnected) node.append(card.node);
       }
       const now = new Set(trials.map((trial) => trial.trial));
