@@ -26,7 +26,7 @@ from tradewind.study.studies import Storage
 
 _IN_TERMINALS = ("www-browser", "links", "elinks", "lynx", "w3m")
 HOST, PORT = "127.0.0.1", 8321
-_LAST_WORK = 10.0  # seconds that figures may still take when the server ends
+_SOON, _LAST_WORK = 2.0, 10.0  # seconds that figures may still take, unsaid and said
 
 
 def serve(
@@ -58,7 +58,9 @@ def serve(
         try:
             Server(store, access).run(sockets=[listener])
         finally:
-            wait_for_threads(_LAST_WORK)
+            if not wait_for_threads(_SOON):
+                print("Figures are being finished. Ctrl-C ends at once.", file=sys.stderr)
+                wait_for_threads(_LAST_WORK)
 
 
 def access_for(host: str, token: str, *, read_only: bool) -> Access:
