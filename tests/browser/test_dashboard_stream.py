@@ -32,6 +32,41 @@ FOLLOW = """async ([streams, failures]) => {
   return { asked, taken };
 }"""
 
+# A server whose streams never end, for a tab that is hidden and shown twice. After each turn: how
+# many streams were asked for, given up and heard, and what the page says of its connection.
+HIDE = """async () => {
+  const asked = [], ended = [], taken = [], states = [];
+  let hidden = true;
+  Object.defineProperty(document, "hidden", { get: () => hidden });
+  const turn = (now) => {
+    hidden = now;
+    document.dispatchEvent(new Event("visibilitychange"));
+  };
+  window.fetch = async (path, { signal }) => {
+    const n = asked.push(new URLSearchParams(path.split("?")[1]).get("after"));
+    return new Response(new ReadableStream({
+      start(stream) {
+        const text = `id: s-${n + 1}\\nevent: rows\\ndata: {"n":${n}}\\n\\n`;
+        stream.enqueue(new TextEncoder().encode(text));
+        signal.addEventListener("abort", () => { ended.push(n); stream.error(new Error()); });
+      },
+    }));
+  };
+  tradewind.live.follow(["a"], "s-1", {
+    message: (kind, data) => taken.push(data.n),
+    state: (word) => states.push(word),
+    reset: async () => {},
+  });
+  const soon = () => new Promise((done) => setTimeout(done, 50));
+  const found = [];
+  for (const now of [true, false, true, false]) {
+    turn(now);
+    await soon();
+    found.push([asked.length, ended.length, taken.length, states.at(-1) || ""]);
+  }
+  return { found, asked };
+}"""
+
 
 def message(number: int, kind: str = "rows") -> str:
     return f'id: s-{number}\nevent: {kind}\ndata: {{"n":{number}}}\n\n'
@@ -67,3 +102,16 @@ def test_a_change_may_concern_a_parameter_with_an_odd_name(page: Page) -> None:
         f"JSON.stringify(tradewind.live.apply(JSON.parse('{{\"b\": 3}}'), JSON.parse('{change}')))"
     )
     assert page.evaluate(made) == '{"__proto__":2,"a":1}'
+
+
+def test_a_tab_that_nobody_sees_does_not_take_one_of_the_browsers_few_connections(
+    page: Page,
+) -> None:
+    found: dict[str, Any] = page.evaluate(HIDE)
+    assert found["found"] == [
+        [0, 0, 0, ""],
+        [1, 0, 1, "live"],
+        [1, 1, 1, "reconnecting"],
+        [2, 1, 2, "live"],
+    ]
+    assert found["asked"] == ["s-1", "s-2"]  # it goes on where it was

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from tests.dashboard.pages import database, make_study, paint
 from tests.dashboard.test_watching import received, run, watching
 from tradewind.dashboard import watched as watched_module
 from tradewind.dashboard.guard import Refusal
-from tradewind.dashboard.picture import Picture
+from tradewind.dashboard.picture import Picture, with_rows
 from tradewind.dashboard.shelf import Shelf
 from tradewind.dashboard.stream import Stream
 from tradewind.errors import StorageError
@@ -150,6 +150,30 @@ def test_an_outage_does_not_hide_that_a_study_must_be_loaded_again(tmp_path: Pat
         await watched.end()
 
     run(follow())
+
+
+def test_what_a_page_cannot_be_told_is_no_reason_to_go_silent(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = make_study(database(tmp_path))
+    failures = [OverflowError("too much")] * 2
+
+    def broken(picture: Picture, trials: Sequence[Trial]) -> Picture:
+        if failures:
+            raise failures.pop()
+        return with_rows(picture, trials)
+
+    monkeypatch.setattr(watched_module, "with_rows", broken)
+
+    async def follow() -> None:
+        watched, shown = await watching(database(tmp_path))
+        await shown.until(lambda p: p["live"]["away"] == "Too much.")
+        study.add({"x": 0.1, "kernel": "linear"}, value=0.1, cost=1.0)
+        await shown.until(lambda p: not p["live"]["away"] and has_rows(4)(p))
+        await watched.end()
+
+    run(follow())
+    assert "could not be" in caplog.text
 
 
 def test_figures_are_computed_while_others_look_at_the_log(tmp_path: Path) -> None:

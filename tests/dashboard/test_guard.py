@@ -48,7 +48,7 @@ def test_the_server_answers_to_the_names_of_this_machine(host: str) -> None:
     ],
 )
 def test_a_foreign_name_that_was_pointed_at_this_machine_is_refused(host: str) -> None:
-    for method in ("GET", "HEAD", "POST"):
+    for method in ("GET", "POST"):
         assert refusal(method, *without(b"host", (b"host", host.encode()))) == 421
 
 
@@ -97,8 +97,12 @@ def test_a_link_on_another_site_may_open_the_page_but_not_the_data() -> None:
         *("https://localhost:8321", "http://127.0.0.1:8321", "", "http://localhost:8321.evil"),
     ],
 )
-def test_a_change_from_another_origin_is_refused(origin: str) -> None:
-    assert refusal("POST", *RIGHT, (b"origin", origin.encode())) == 403
+def test_a_request_from_another_origin_is_refused(origin: str) -> None:
+    given = (b"origin", origin.encode())
+    assert refusal("POST", *RIGHT, given) == 403
+    assert refusal("POST", *RIGHT, (b"origin", b"http://localhost:8321"), given) == 403
+    assert refusal("GET", *RIGHT, given) == 403
+    assert refusal("GET", *RIGHT, given, path="/") == 403  # a WebSocket asks for it like this
 
 
 def test_a_change_from_our_own_page_or_from_a_program_is_served() -> None:
@@ -131,7 +135,7 @@ def test_a_body_that_is_announced_as_too_long_is_refused(length: str) -> None:
     assert refusal("POST", *RIGHT, (b"content-length", length.encode())) == 413
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"])
+@pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"])
 def test_other_methods_are_refused(method: str) -> None:
     assert refusal(method, *RIGHT) == 405
 

@@ -163,6 +163,10 @@ def test_a_command_for_a_study_that_is_not_there_is_refused(
     with client(store(tmp_path)) as browser:
         assert steer(browser, "pause", {}, name="other")[0] == 404
         assert steer(browser, "delete", {})[0] == 404
+        assert steer(browser, "resume", {})[0] == 200
+        tw.delete_study("study", storage=store(tmp_path))
+        status, said = steer(browser, "pause", {})
+    assert (status, said) == (409, "The study was deleted or replaced: nothing was changed.")
 
 
 def test_a_study_with_a_strategy_of_its_own_can_be_steered(tmp_path: Path) -> None:

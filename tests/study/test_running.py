@@ -31,8 +31,9 @@ def test_a_running_trial_ends_when_its_expected_seconds_have_passed() -> None:
 
 
 def test_the_end_is_unknown_without_a_start_or_an_expectation() -> None:
-    found = running_trials([running(0, started=None), running(1)], {0: 60.0, 1: None})
-    assert [(t.trial, t.expected_end) for t in found] == [(1, None), (0, None)]
+    trials = [running(0, started=None), running(1), running(2)]
+    found = running_trials(trials, {0: 60.0, 1: None, 2: float("inf")})
+    assert [(t.trial, t.expected_end) for t in found] == [(1, None), (2, None), (0, None)]
 
 
 def test_trials_are_listed_by_their_start() -> None:

@@ -14,6 +14,7 @@ from tradewind.checks import or_none
 from tradewind.dashboard.guard import Refusal
 from tradewind.errors import (
     FormatError,
+    LogDiverged,
     NoSuchStudy,
     StorageError,
     TradewindError,
@@ -48,8 +49,8 @@ def carry_out(command: Command, study: Study) -> str:
     """What has happened, in a sentence; a `Refusal` if nothing has."""
     try:
         return command(study)
-    except NoSuchStudy as error:
-        raise Refusal(404, sentence(error)) from None
+    except (NoSuchStudy, LogDiverged):
+        raise Refusal(409, "The study was deleted or replaced: nothing was changed.") from None
     except StorageError as error:
         status = 500 if isinstance(error, FormatError) else 503
         raise Refusal(status, sentence(error)) from None

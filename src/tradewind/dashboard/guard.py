@@ -77,14 +77,13 @@ def check(access: Access, method: str, path: str, headers: Iterable[tuple[bytes,
     given: dict[bytes, list[bytes]] = {}
     for name, value in headers:
         given.setdefault(name, []).append(value)
-    if method not in ("GET", "HEAD", "POST"):
+    if method not in ("GET", "POST"):
         raise Refusal(405, "Only GET and POST are answered here.")
     host = _check_host(access, given.get(b"host", []))
-    is_data = path.startswith("/api/")
-    _check_site(given, is_page=path == "/" and method != "POST")
+    _check_site(host, given, is_page=path == "/" and method == "GET")
     if method == "POST":
-        _check_change(access, host, given)
-    elif is_data and access.closed:
+        _check_change(access, given)
+    elif path.startswith("/api/") and access.closed:
         _check_token(access, given, "read")
 
 
@@ -97,21 +96,17 @@ def _check_host(access: Access, hosts: list[bytes]) -> bytes:
     )
 
 
-def _check_site(given: dict[bytes, list[bytes]], *, is_page: bool) -> None:
+def _check_site(host: bytes, given: dict[bytes, list[bytes]], *, is_page: bool) -> None:
     """Browsers say where a request comes from. A link on another site may open the page, which has
     no data of its own."""
-    site = given.get(b"sec-fetch-site", [b"none"])
-    if all(each in _OWN_SITE for each in site):
-        return
-    if is_page and given.get(b"sec-fetch-mode") == [b"navigate"]:
-        return
-    raise Refusal(403, "Requests of other sites are refused.")
-
-
-def _check_change(access: Access, host: bytes, given: dict[bytes, list[bytes]]) -> None:
-    origins = given.get(b"origin", [])
-    if any(origin.lower() != b"http://" + host for origin in origins):
+    is_own = all(origin.lower() == b"http://" + host for origin in given.get(b"origin", []))
+    is_near = all(site in _OWN_SITE for site in given.get(b"sec-fetch-site", []))
+    is_link = is_page and given.get(b"sec-fetch-mode") == [b"navigate"]
+    if not is_own or not (is_near or is_link):
         raise Refusal(403, "Requests of other sites are refused.")
+
+
+def _check_change(access: Access, given: dict[bytes, list[bytes]]) -> None:
     if not access.can_steer:
         raise Refusal(403, "This dashboard is for reading only: start it without --read-only.")
     _check_token(access, given, "change")

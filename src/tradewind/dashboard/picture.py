@@ -18,6 +18,7 @@ from tradewind.plain import plain
 from tradewind.space.conditions import AtLeast
 from tradewind.study.figures.facts import Facts
 from tradewind.study.figures.failures import last_line
+from tradewind.study.figures.frontier import frontier
 from tradewind.study.figures.page_data import best, offered, page_data
 from tradewind.study.following import Follower
 from tradewind.study.forecast import wall_seconds
@@ -41,10 +42,15 @@ def painter(where: str) -> Paint:
         picture = page_data(study, storage=where, models=models)
         for parameter in picture["parameters"]:
             parameter["active"] = conditions(study, parameter["name"])
-        plain_picture: Picture = json.loads(encode(picture))  # lists instead of tuples
-        return plain_picture
+        return _as_json(picture)
 
     return paint
+
+
+def _as_json(data: Picture) -> Picture:
+    """The same data as a page receives it, with lists instead of tuples."""
+    same: Picture = json.loads(encode(data))
+    return same
 
 
 def conditions(study: Study, name: str) -> list[dict[str, Any]]:
@@ -79,21 +85,24 @@ def with_status(
 
 
 def with_choice(picture: Picture, study: Study) -> Picture:
-    """The picture with the best trial, the choices and the goal as they are now."""
+    """The picture with the best trial, the choices, the frontier and the goal as they are now."""
     facts = Facts.of(study)
-    return {
-        **picture,
+    found = {
         "study": {**picture["study"], "goal": facts.goal.describe()},
+        "charts": {**picture["charts"], "frontier": _as_json(frontier(facts).to_dict())},
         "best": best(facts),
         "choices": offered(facts),
         "frontier": [facts.numbers[i] for i in facts.efficient],
     }
+    return {**picture, **found}
 
 
 def with_choice_of(picture: Picture, newer: Picture) -> Picture:
-    """The picture with the best trial, the choices and the goal of a newer one."""
+    """The picture with what `with_choice` computed for a newer one."""
     kept = {key: newer[key] for key in ("best", "choices", "frontier")}
-    return {**picture, **kept, "study": {**picture["study"], "goal": newer["study"]["goal"]}}
+    study = {**picture["study"], "goal": newer["study"]["goal"]}
+    charts = {**picture["charts"], "frontier": newer["charts"]["frontier"]}
+    return {**picture, **kept, "study": study, "charts": charts}
 
 
 def with_rows(picture: Picture, trials: Sequence[Trial]) -> Picture:

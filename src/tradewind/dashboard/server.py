@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
+import re
 import secrets
-import signal
 import socket
 import sys
+import threading
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from urllib.parse import quote
 
-import uvicorn
-
 from tradewind.checks import suggest, whole
-from tradewind.dashboard.application import app
+from tradewind.dashboard.connections import Server
 from tradewind.dashboard.guard import Access
 from tradewind.dashboard.stores import open_shared, place
-from tradewind.dashboard.stream import Stream
 from tradewind.dashboard.threads import wait_for_threads
 from tradewind.errors import NoSuchStudy, StorageError
 from tradewind.log.log import Store
 from tradewind.study.studies import Storage
 
+_IN_TERMINALS = ("www-browser", "links", "elinks", "lynx", "w3m")
 HOST, PORT = "127.0.0.1", 8321
-_LAST_WORK = 10.0  # seconds that figures may still take when the server ends
+_SOON, _LAST_WORK = 2.0, 10.0  # seconds that figures may still take, unsaid and said
 
 
 def serve(
@@ -46,20 +45,23 @@ def serve(
     that have it may steer studies, unless `read_only`. Port 0 takes a free one. The server listens
     on this machine only; if you give another `host`, others can reach it, and need the token even
     to read."""
+    _check_no_loop()
     store = open_shared(storage)
     if name is not None:
         _check_name(store, name)
-    access = access_for(host, token or secrets.token_urlsafe(24), read_only=read_only)
+    access = access_for(host, _check_token(token), read_only=read_only)
     with _listening(host, _check_port(port)) as listener:
         address = address_of(listener, host, access, name)
-        server = _Server(store, access)
-        with server.capture_signals():  # from the moment that people are told of Ctrl-C
-            _announce(place(store), address, access)
-            if open_browser:
-                webbrowser.open(address)
-            try:
+        server = Server(store, access)
+        try:
+            with server.capture_signals():  # from the moment that people are told of Ctrl-C
+                _announce(place(store), address, access)
+                if open_browser:
+                    _open_browser(address)
                 server.run(sockets=[listener])
-            finally:
+        finally:
+            if not wait_for_threads(_SOON):
+                print("Figures are being finished. Ctrl-C ends at once.", file=sys.stderr)
                 wait_for_threads(_LAST_WORK)
 
 
@@ -68,7 +70,7 @@ def access_for(host: str, token: str, *, read_only: bool) -> Access:
     address = _address(host)
     everywhere = address is not None and address.is_unspecified
     local = host == "localhost" or (address is not None and address.is_loopback)
-    names = {_bracketed(host).lower()}
+    names = {_bracketed(str(address or host)).lower()}  # as browsers write it
     if everywhere:
         names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
     return Access(token, frozenset(names), everywhere, read_only, closed=not local)
@@ -87,6 +89,28 @@ def _check_port(port: int) -> int:
     if whole("port", port, 0) > 65535:
         raise ValueError(f"port must be at most 65535, but got {port}")
     return int(port)
+
+
+def _check_token(token: str | None) -> str:
+    """This token, which an address must be able to hold, or else a new one."""
+    if token is None:
+        return secrets.token_urlsafe(24)
+    if not re.fullmatch(r"[\w.~-]{8,200}", token, re.ASCII):
+        raise ValueError(
+            "token must have 8 to 200 letters, digits, or any of - . _ ~ (it is not shown here)"
+        )
+    return token
+
+
+def _check_no_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(
+        "serve() cannot be called where an event loop runs, as in a notebook: "
+        "run `tradewind dashboard` in a terminal"
+    )
 
 
 def _check_name(store: Store, name: str) -> None:
@@ -115,14 +139,26 @@ def _announce(where: str, address: str, access: Access) -> None:
     print("Press Ctrl-C to end.", flush=True)
 
 
+def _open_browser(address: str) -> None:
+    """Open the page in a browser with windows. One that runs in this terminal shows no figures."""
+    try:
+        browser = webbrowser.get()
+    except webbrowser.Error:  # there is none
+        return
+    if getattr(browser, "basename", "") not in _IN_TERMINALS:  # a thread, because some wait
+        threading.Thread(target=browser.open, args=(address,), daemon=True).start()
+
+
 @contextmanager
 def _listening(host: str, port: int) -> Iterator[socket.socket]:
     """A socket that listens at this address; ValueError if it cannot be had."""
+    if not host.strip():
+        raise ValueError("host must be a name or an address; 0.0.0.0 means all of this machine")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host.strip("[]"), port), family=family, backlog=128)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
+    except (OSError, UnicodeError) as error:  # UnicodeError: no name can be like this
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
             raise ValueError(
                 f"port must be free, but something else listens at {host}:{port}: it may be "
                 "another dashboard; give another port, or 0 for any that is free"
@@ -141,42 +177,3 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
-
-
-class _Server(uvicorn.Server):
-    """A server that ends within a second, and quietly, when it is told to."""
-
-    def __init__(self, store: Store, access: Access) -> None:
-        made = app(store, token=access.token, access=access)
-        self._stream: Stream = made.state.stream
-        super().__init__(
-            uvicorn.Config(
-                made,
-                log_level="warning",
-                access_log=False,
-                ws="none",
-                http="h11",
-                loop="asyncio",
-                server_header=False,
-                proxy_headers=False,
-                timeout_graceful_shutdown=1,
-                limit_concurrency=200,
-                h11_max_incomplete_event_size=32 * 1024,
-            )
-        )
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.should_exit = True
-        self._stream.close()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Unlike uvicorn's own, this does not send the signals again afterwards: to end is what
-        they ask for."""
-        kinds = (signal.SIGINT, signal.SIGTERM)
-        before = {kind: signal.signal(kind, self.handle_exit) for kind in kinds}
-        try:
-            yield
-        finally:
-            for kind, handler in before.items():
-                signal.signal(kind, handler)

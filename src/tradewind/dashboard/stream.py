@@ -18,7 +18,7 @@ from typing import Any
 from tradewind.dashboard.guard import Refusal
 
 HEARTBEAT = 10.0  # seconds; a page that hears nothing for longer connects again
-MOST_PAGES = 32  # streams at the same time
+MOST_PAGES = 100  # streams at the same time
 _KEPT = 500  # messages, and
 _KEPT_BYTES = 16 << 20  # of so many bytes in all, for pages that were cut off
 _WAITING = 200  # messages for one page that does not read

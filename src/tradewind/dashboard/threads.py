@@ -43,10 +43,11 @@ async def in_thread(work: Callable[..., T], *args: Any) -> T:
     return await done
 
 
-def wait_for_threads(seconds: float) -> None:
-    """Wait until all work has ended, at most so long. A thread that is still in compiled code when
-    the interpreter ends may abort the process."""
+def wait_for_threads(seconds: float) -> bool:
+    """Wait until all work has ended, at most so long, and return whether it has. A thread that is
+    still in compiled code when the interpreter ends may abort the process."""
     deadline = time.monotonic() + seconds
-    for thread in threading.enumerate():
-        if thread.name == _NAME:
-            thread.join(max(0.0, deadline - time.monotonic()))
+    threads = [thread for thread in threading.enumerate() if thread.name == _NAME]
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return not any(thread.is_alive() for thread in threads)

@@ -114,7 +114,8 @@ class Watched:
                 continue
             async with self._changing:  # the follower serves one thread at a time
                 began, at, study = time.monotonic(), self._read, self.study
-                self._unpainted, running = [], self._follower.unpredicted()
+                self._unpainted, self._chosen_since = [], False
+                running = self._follower.unpredicted()
             self._hurry.clear()
             painted, costs = await in_thread(self._repaint, running)
             async with self._changing:
@@ -143,37 +144,39 @@ class Watched:
         return with_status(self._compute(study, models=False), follower, painting=True)
 
     def _look(self) -> tuple[Picture, list[tuple[str, Change]]]:
-        """Read what is new. The new picture, and the messages that lead there."""
+        """Read what is new. The new picture, and the messages that lead there. What cannot be read
+        is said: a page must not take what is old for what is live."""
         old = self.picture
         try:
-            if self._away is not None and self._lost:
+            if self._lost:
                 new = self._load()
                 self._away, self._lost = None, False
                 return new, _messages(("charts", old, new))
-            news = self._follower.look()
+            return self._follow(old)
         except (NoSuchStudy, LogDiverged) as error:  # the store has another study by now
             self._away, self._lost = sentence(error), True
-            changed: list[Trial] = []
         except StorageError as error:
             self._away = sentence(error)
-            changed = []
-        except Exception as error:  # a page must not take what is old for what is live
+        except Exception as error:
             logger.exception("study %r could not be followed", self.name)
             self._away, self._lost = sentence(error), True
-            changed = []
-        else:
-            self._away, self._read, changed = None, news.position, news.changed
-            self._unpainted += changed
-            self._chosen = self._chosen and not news.may_choose
-        rows = self._choose(with_rows(old, changed))
-        new = with_status(rows, self._follower, self._away, painting=self._painted < 0)
+        new = {**old, "live": {**old["live"], "away": self._away}}
+        return new, _messages(("status", old, new))
+
+    def _follow(self, old: Picture) -> tuple[Picture, list[tuple[str, Change]]]:
+        news = self._follower.look()
+        self._away, self._read = None, news.position
+        self._unpainted += news.changed
+        self._chosen = self._chosen and not news.may_choose
+        rows = self._choose(with_rows(old, news.changed))
+        new = with_status(rows, self._follower, painting=self._painted < 0)
         messages = _messages(("rows", old, rows), ("status", rows, new))
         return (new if messages else old), messages
 
     def _choose(self, picture: Picture) -> Picture:
         """The picture with the best trial as it is now, unless finding it takes too long for so
         short a time."""
-        if self._chosen or self._away is not None or time.monotonic() < self._choose_at:
+        if self._chosen or time.monotonic() < self._choose_at:
             return picture
         began = time.monotonic()
         try:
@@ -202,10 +205,14 @@ class Watched:
 
     def _merge(self, painted: Picture) -> tuple[Picture, Change]:
         """The painted picture with what has happened since, and the change that leads there."""
-        rows = with_rows(painted, self._unpainted)
-        if self._chosen_since:
-            rows = with_choice_of(rows, self.picture)
-        new = with_status(rows, self._follower, self._away)
+        try:
+            rows = with_rows(painted, self._unpainted)
+            if self._chosen_since:
+                rows = with_choice_of(rows, self.picture)
+            new = with_status(rows, self._follower, self._away)
+        except Exception:  # the next look will say so
+            logger.exception("the figures of study %r could not be shown", self.name)
+            return self.picture, None
         return new, difference(self.picture, new)
 
 

@@ -66,7 +66,7 @@ def expected_seconds(
 
 
 def _end(trial: Trial, seconds: float | None) -> float | None:
-    if trial.started is None or seconds is None:
+    if trial.started is None or seconds is None or not np.isfinite(seconds):
         return None
     return trial.started + seconds
 

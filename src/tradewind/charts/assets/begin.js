@@ -6,6 +6,7 @@
   const { live } = tw;
   const SOON = 3000; // milliseconds between two looks at the list of studies
   const NO_TOKEN = "You can look, but not steer: open the address that the terminal shows, which holds the token.";
+  const TITLES = { 401: "A token is needed", 404: "No such study" };
   const READ_ONLY = "This dashboard is for reading only.";
 
   const root = document.getElementById("page");
@@ -128,7 +129,7 @@
 
   // What the page shows of the data: waiting trials stand beside the running ones.
   function shown(data) {
-    const waiting = ((data.live || {}).waiting || []).map((trial) => ({ trial, waiting: true, params: {} }));
+    const waiting = ((data.live || {}).waiting || []).map((trial) => ({ trial, waiting: true }));
     return { ...data, running: [...data.running, ...waiting], study: { ...data.study, made: now() } };
   }
 
@@ -240,7 +241,7 @@
         return await (name === null ? showList(about) : showOne(name, about));
       } catch (error) {
         if (!(error instanceof live.Trouble)) throw error;
-        alone(error.status === 404 ? "No such study" : "Not there yet", error.message);
+        alone(TITLES[error.status] || "Not there yet", error.message);
         if (error.status === 401) return undefined;
       }
       await new Promise((done) => setTimeout(done, pause));

@@ -21,7 +21,8 @@
       }
       this.input.addEventListener("input", changed);
       this.hint = el("span", { class: "soft", id: unique("hint") });
-      put(this.hint, this.choices ? "" : brief(parameter.range, 80), parameter.when ? ` only when ${brief(parameter.when, 80)}` : "");
+      const range = this.choices ? "" : brief(parameter.range, 80), when = parameter.when ? `only when ${brief(parameter.when, 80)}` : "";
+      put(this.hint, [range, when].filter(Boolean).join(", "));
       this.input.setAttribute("aria-describedby", this.hint.id);
       this.node = el("div", { class: "form-field" }, el("label", { for: id }, brief(name, 80)), this.input, this.hint);
     }

@@ -109,8 +109,21 @@
 
   const sleep = (time) => new Promise((done) => setTimeout(done, time));
 
+  // Resolves as soon as the reader can see the page.
+  const seen = () =>
+    new Promise((done) => {
+      const check = () => {
+        if (document.hidden) return;
+        document.removeEventListener("visibilitychange", check);
+        done();
+      };
+      document.addEventListener("visibilitychange", check);
+      check();
+    });
+
   // Follow some studies. `on` has message(kind, data), reset(), and state(word, sentence), where the
-  // word is "live" or "reconnecting". `after` is the id of the last message that is known.
+  // word is "live" or "reconnecting". `after` is the id of the last message that is known. A tab that
+  // nobody sees does not listen: browsers keep six connections to one server, for all their tabs.
   function follow(names, after, on) {
     let last = after, stopped = false, current = null;
 
@@ -148,8 +161,11 @@
       }
     }
 
+    const rest = () => document.hidden && current && current.abort();
+
     async function run() {
       let failures = 0;
+      await seen();
       while (!stopped) {
         let sentence = "The dashboard does not answer. Is its program still running?";
         try {
@@ -159,15 +175,22 @@
         }
         if (stopped) return;
         on.state("reconnecting", failures ? sentence : "");
+        if (document.hidden) {
+          await seen();
+          failures = 0;
+          continue;
+        }
         await sleep(PAUSES[Math.min(failures, PAUSES.length - 1)]);
         failures += 1;
       }
     }
 
+    document.addEventListener("visibilitychange", rest);
     run();
     return {
       stop() {
         stopped = true;
+        document.removeEventListener("visibilitychange", rest);
         if (current) current.abort();
       },
       at(id) {

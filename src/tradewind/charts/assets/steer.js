@@ -188,8 +188,11 @@
     update(trial, now) {
       const whole = trial.expected_end ? trial.expected_end - trial.started : null;
       const spent = trial.started ? Math.max(0, now - trial.started) : null;
-      put(this.worker, brief(trial.worker || "", 40));
-      put(this.params, brief(Object.entries(trial.params || {}).map(([k, v]) => `${k} ${show(v)}`).join(", "), 200));
+      if (trial !== this.known) {
+        this.known = trial;
+        put(this.worker, brief(trial.worker || "", 40));
+        put(this.params, brief(Object.entries(trial.params).map(([k, v]) => `${k} ${show(v)}`).join(", "), 200));
+      }
       put(this.text, `${spent === null ? "" : `${spoken(spent)} so far, `}${rest(trial, now)}`);
       this.bar.hidden = Boolean(trial.waiting);
       if (whole && spent !== null) this.bar.value = Math.min(1, spent / whole);
@@ -206,7 +209,7 @@
       for (const trial of trials) {
         if (!cards.has(trial.trial)) cards.set(trial.trial, new Card(trial, tw.hooks.stop));
         const card = cards.get(trial.trial);
-        card.update(trial, study.made);
+        card.update(trial.waiting ? { ...trial, params: store.params(trial.trial) } : trial, study.made);
         if (!card.node.isConnected) node.append(card.node);
       }
       const now = new Set(trials.map((trial) => trial.trial));

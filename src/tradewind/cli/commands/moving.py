@@ -111,7 +111,11 @@ def dashboard(
     token: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
-            metavar="TEXT", help="What changes need; drawn by default.", show_default=False
+            metavar="TEXT",
+            help="What changes need; drawn by default. Other users of this machine can see it "
+            "here, but not in the variable.",
+            envvar="TRADEWIND_TOKEN",
+            show_default=False,
         ),
     ] = None,
 ) -> None:
