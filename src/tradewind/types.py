@@ -260,6 +260,7 @@ class Trial:
 
     @property
     def finished(self) -> bool:
+        """Whether it has a value."""
         return self.state is State.FINISHED
 
     @property
