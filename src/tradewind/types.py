@@ -92,7 +92,11 @@ class Columns:
 
 
 class State(Enum):
-    """Where a trial stands."""
+    """Where a trial stands.
+
+    >>> study.best.state
+    <State.FINISHED: 'finished'>
+    """
 
     WAITING = "waiting"  # proposed or requeued, not started
     RUNNING = "running"
@@ -126,7 +130,12 @@ class Outcome:
     - `share`: for raced results of older studies, and for those that a user adds: the part of the
       folds that `cost` covers.
     - `costs`: further costs of one training, by name. `attributes`: anything else that the
-      objective returned, as plain data."""
+      objective returned, as plain data.
+
+    >>> from tradewind.types import Outcome
+    >>> Outcome(0.91, cost=12.5, attributes={"f1": 0.88}).value
+    0.91
+    """
 
     value: float
     cost: float | None = None
@@ -159,7 +168,11 @@ class Usage:
     - `device`: where it ran.
     - `memory`: the most memory that its process occupied meanwhile, in bytes; None if unknown.
     - `clock`: how the cost was measured: "wall", "cpu", "gpu" or "memory", or "reported" if the
-      objective returned it."""
+      objective returned it.
+
+    >>> study.best.usage.concurrency
+    1.0
+    """
 
     wall: float
     cpu: float | None = None
