@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import functools
+import inspect
 import json
 import re
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+import tradewind as tw
 from tests import pages
 from tests.pages import PAGES, ROOT, blocks
 
@@ -66,6 +73,54 @@ def anchors(text: str) -> set[str]:
     """What a link may name after `#`: the headings of a page, as GitHub spells them."""
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_names_and_arguments_exist_where_code_is_not_run_and_in_the_text(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for block in blocks(text):
+        if block.kind == "python" and block.not_run is not None:
+            assert list(unknown(ast.parse(block.code))) == [], f"line {block.line}"
+    if page.name != "coming-from-optuna.md":  # it has the names of Optuna as well
+        for code in re.findall(r"(?<!`)`((?:tw|study|trial)\.[^`\n]+)`", text):
+            with contextlib.suppress(SyntaxError):  # a few show a part of an expression
+                assert list(unknown(ast.parse(code))) == [], code
+
+
+@functools.cache
+def known() -> dict[str, list[Any]]:
+    """What the names in code that is not run stand for. A trial is a running or a finished one."""
+    study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
+    study.optimize(lambda trial: trial.params["x"], n_trials=1, show_progress=False)
+    return {"tw": [tw], "study": [study], "trial": [tw.Run(study.ask()), study.best]}
+
+
+def unknown(tree: ast.AST) -> Iterator[str]:
+    """Attributes and arguments in code that Tradewind does not have."""
+    for node in ast.walk(tree):
+        found = meant(node.func if isinstance(node, ast.Call) else node)
+        if found == []:
+            yield ast.unparse(node)
+        elif isinstance(node, ast.Call) and found and callable(found[0]):
+            taken = inspect.signature(found[0]).parameters
+            yield from (f"{k.arg}=" for k in node.keywords if k.arg and k.arg not in taken)
+
+
+def meant(node: ast.AST) -> list[Any] | None:
+    """What a name such as `tw.runners.DaskRunner` may mean; None for other code."""
+    if isinstance(node, ast.Name):
+        return known().get(node.id)
+    owners = meant(node.value) if isinstance(node, ast.Attribute) else None
+    if owners is None:
+        return None
+    return [getattr(o, node.attr) for o in owners if hasattr(o, node.attr)]
+
+
+def test_a_decision_record_is_a_page() -> None:
+    records = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    long = [f.name for f in records if len(f.read_text(encoding="utf-8").splitlines()) > 30]
+    assert records
+    assert not long
 
 
 def test_the_readme_and_the_tutorial_have_code_to_run() -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import pydoc
+import re
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +27,7 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS  # long outputs may be w
 
 
 def public() -> Iterator[tuple[str, Any]]:
-    """All public functions, classes, modules and methods of studies, by name."""
+    """All public names, methods of studies, and whatever the reference shows."""
     for name in tw.__all__:
         yield f"tw.{name}", getattr(tw, name)
     for module in MODULES:
@@ -34,6 +36,9 @@ def public() -> Iterator[tuple[str, Any]]:
     for name, value in vars(tw.recipes).items():
         if inspect.isfunction(value) and value.__module__ == tw.recipes.__name__:
             yield f"tw.recipes.{name}", value
+    for page in (Path(__file__).parents[1] / "docs" / "reference").glob("*.md"):
+        for name in re.findall(r"^::: tradewind\.(\S+)$", page.read_text("utf-8"), re.MULTILINE):
+            yield f"tw.{name}", pydoc.locate(f"tradewind.{name}")
     for name, value in inspect.getmembers_static(tw.Study):
         if not name.startswith("_"):
             yield f"tw.Study.{name}", value.fget if isinstance(value, property) else value

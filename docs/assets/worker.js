@@ -1,5 +1,6 @@
 // Lets the search work on pages that are opened from a disk, where browsers start no workers: the
-// script of the worker runs in a hidden frame of the page instead.
+// script of the worker runs in a hidden frame of the page instead. Messages are copied, as those of
+// real workers are, because both sides change what they got.
 if (location.protocol === "file:") {
   window.Worker = class extends EventTarget {
     constructor(url) {
@@ -17,13 +18,14 @@ if (location.protocol === "file:") {
     // a message to the worker
     postMessage(data) {
       this.ready.then(() => {
-        this.inside.dispatchEvent(new this.inside.MessageEvent("message", { data }));
+        const event = new this.inside.MessageEvent("message", { data: structuredClone(data) });
+        this.inside.dispatchEvent(event);
       });
     }
 
     // a message from the worker
     deliver(data) {
-      const event = new MessageEvent("message", { data });
+      const event = new MessageEvent("message", { data: structuredClone(data) });
       this.dispatchEvent(event);
       if (this.onmessage) this.onmessage(event);
     }

@@ -57,84 +57,230 @@ class TradewindError(Exception):
 
 
 class SpaceError(TradewindError, ValueError):
-    """A search space that contradicts itself."""
+    """A search space that contradicts itself.
+
+    >>> tw.Float(1.0, 0.1)
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.SpaceError: Float: `low < high` must hold, but got low=1.0, high=0.1
+    """
 
 
 class ConfigError(TradewindError, ValueError):
-    """A configuration that does not fit its space."""
+    """A configuration that does not fit its space.
+
+    >>> study.enqueue({"depth": 99})
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.ConfigError: 'depth' must be from 1 to 8, but got 99
+    """
 
 
 class OutcomeError(TradewindError, ValueError):
-    """A value or cost that no trial can have."""
+    """A value or cost that no trial can have.
+
+    >>> study.tell(study.ask(), float("nan"), cost=1.0)
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.OutcomeError: value must be a finite number, but got nan
+    """
 
 
 class TrialError(TradewindError, RuntimeError):
-    """A trial that is not in the state that the call needs."""
+    """A trial that is not in the state that the call needs.
+
+    >>> study.tell(99, 0.5, cost=1.0)
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.TrialError: there is no trial 99 in this study
+    """
 
 
 class StudyPaused(TradewindError, RuntimeError):
-    """A trial is wanted from a study that is paused."""
+    """A trial is wanted from a study that is paused.
+
+    >>> study.pause("new data")
+    >>> study.ask()
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.StudyPaused: a paused study starts no trials, and this one is ...
+    """
 
 
 class TrialFailed(TradewindError, RuntimeError):
-    """A trial failed without raising an exception, and `on_error="raise"` ends the search."""
+    """A trial failed without raising an exception, and `on_error="raise"` ends the search.
+
+    >>> study.optimize(lambda trial: float("nan"), n_trials=1, on_error="raise")
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.TrialFailed: the objective's answer cannot be used: value must be ...
+    """
 
 
 class ProgramFailed(TradewindError, RuntimeError):
-    """A program that a trial ran (`tw.Program`) has failed, or has printed no result."""
+    """A program that a trial ran (`tw.Program`) has failed, or has printed no result.
+
+    >>> program = tw.Program(["false", "{depth}", "{rate}"])
+    >>> def objective(trial):
+    ...     try:
+    ...         return program(trial)
+    ...     except tw.errors.ProgramFailed as error:
+    ...         print(error)
+    ...         return {"value": 0.0, "cost": 1.0}
+    >>> study.optimize(objective, n_trials=1)
+    the program ended with exit code 1
+    """
 
 
 class AlreadyTested(TradewindError, RuntimeError):
-    """The test set of a study was looked at before, and a second look was not asked for."""
+    """The test set of a study was looked at before, and a second look was not asked for.
+
+    >>> final = study.finish(lambda trial: "a model", lambda model: 0.91)
+    >>> study.finish(lambda trial: "a model", lambda model: 0.91)
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.AlreadyTested: the test set may be looked at once, but it was looked at on ...
+    """
 
 
 class BrokenObjective(TradewindError, RuntimeError):
-    """An objective whose first trials all fail in the same way, so that the search was stopped."""
+    """An objective whose first trials all fail in the same way, so that the search was stopped.
+
+    >>> study = tw.create_study(space, seed=0)
+    >>> study.optimize(lambda trial: trial.params["Depth"], n_trials=20)
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.BrokenObjective: no trial has finished, and 5 have failed in the same way, ...
+    """
 
 
 class NothingFinished(TradewindError, LookupError):
-    """A result is wanted, but no trial has finished yet, or none has the cost that is needed."""
+    """A result is wanted, but no trial has finished yet, or none has the cost that is needed.
+
+    >>> tw.create_study(space, seed=0).best
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.NothingFinished: no trial of this study has finished
+    """
 
 
 class NothingQualifies(NothingFinished):
-    """Trials have finished, but none of them meets the condition of the goal."""
+    """Trials have finished, but none of them meets the condition of the goal.
+
+    >>> study.best_for(tw.BestUnder(1.0))
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.NothingQualifies: no finished trial meets the goal, ...: the cheapest cost 10
+    """
 
 
 class WorkerError(TradewindError, RuntimeError):
-    """Workers that cannot start, or a cluster that has gone away."""
+    """Workers that cannot start, or a cluster that has gone away.
+
+    >>> class Camera:
+    ...     def __reduce__(self):  # what a worker does to get a copy of it
+    ...         return int, ("there is only one",)
+    >>> camera = Camera()
+    >>> study.optimize(lambda trial: camera.see(trial.params), n_trials=1, n_workers=2)
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.WorkerError: a worker process could not start: ...
+    """
 
 
 class DataError(TradewindError, ValueError):
-    """Data, word vectors or a saved model that are missing, damaged, or of the wrong kind."""
+    """Data, word vectors or a saved model that are missing, damaged, or of the wrong kind.
+
+    >>> from pathlib import Path
+    >>> _ = Path("words.txt").write_text("not vectors")
+    >>> tw.models.read_vectors("words.txt")
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.DataError: words.txt holds no word vectors: it begins with b'not vectors'
+    """
 
 
 class DataMissing(DataError, FileNotFoundError):
-    """Data, word vectors or a saved model that are missing."""
+    """Data, word vectors or a saved model that are missing.
+
+    >>> tw.models.load_mr("an-empty-folder")
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.DataMissing: an-empty-folder has no mr.pos.txt ...
+    """
 
 
 class StorageError(TradewindError, RuntimeError):
-    """A store that cannot be reached, read or written."""
+    """A store that cannot be reached, read or written.
+
+    >>> tw.load_study("no-such-folder/runs.db")
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.StorageError: ... cannot be a SQLite file: there is no folder ...
+    """
 
 
 class FormatError(StorageError):
-    """A stored study that is damaged, or that a newer version of Tradewind wrote."""
+    """A stored study that is damaged, or that a newer version of Tradewind wrote.
+
+    >>> from pathlib import Path
+    >>> _ = Path("notes.db").write_text("not a study")
+    >>> tw.load_study("notes.db")
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.FormatError: ...notes.db is not a SQLite file; it was not changed
+    """
 
 
 class LogDiverged(StorageError):
     """A stored study that no longer continues what this process has read from it: a backup was
-    restored, a standby promoted, or another file moved over it."""
+    restored, a standby promoted, or another file moved over it.
+
+    >>> from sqlite3 import connect
+    >>> study = tw.create_study(space, seed=0, storage="runs.db")
+    >>> runs, backup = connect("runs.db"), connect("backup.db")
+    >>> runs.backup(backup)
+    >>> told = study.tell(study.ask(), 0.9, cost=10.0)
+    >>> backup.backup(runs)  # what was told since the backup is gone
+    >>> runs.close()
+    >>> backup.close()
+    >>> study.ask()
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.LogDiverged: ...
+    """
 
 
 class StudyDiffers(StorageError, ValueError):
-    """A stored study has another space, direction, seed or cost than the caller says."""
+    """A stored study has another space, direction, seed or cost than the caller says.
+
+    >>> study = tw.create_study(space, seed=0, storage="runs.db")
+    >>> tw.create_study({"depth": (1, 99)}, seed=0, storage="runs.db", load_if_exists=True)
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.StudyDiffers: the stored study 'study' is different: ...
+    """
 
 
 class StudyExists(StorageError, ValueError):
-    """A study of this name is already in the store."""
+    """A study of this name is already in the store.
+
+    >>> study = tw.create_study(space, seed=0, storage="runs.db")
+    >>> tw.create_study(space, seed=0, storage="runs.db")
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.StudyExists: there is already a study 'study' in ...
+    """
 
 
 class NoSuchStudy(StorageError, LookupError):
-    """No study of this name is in the store."""
+    """No study of this name is in the store.
+
+    >>> tw.load_study("runs.db", "nightly")
+    Traceback (most recent call last):
+        ...
+    tradewind.errors.NoSuchStudy: ...
+    """
 
 
 _SUGGEST = 'write "x": tw.{} in the space, and read trial.params["x"] in the objective'

@@ -29,7 +29,12 @@ Config: TypeAlias = dict[str, Value]
 
 @dataclass(frozen=True)
 class Normal:
-    """Independent normal marginals: `mean` and `std`, both of shape (n,), std ≥ 0."""
+    """Independent normal marginals: `mean` and `std`, both of shape (n,), std ≥ 0.
+
+    >>> import numpy as np
+    >>> from tradewind.types import Normal
+    >>> predicted = Normal(mean=np.array([0.91, 0.87]), std=np.array([0.01, 0.03]))
+    """
 
     mean: Array
     std: Array
@@ -38,7 +43,12 @@ class Normal:
 @dataclass(frozen=True)
 class Partials:
     """A score (n,) and its derivatives by the mean and std of the predicted quality and, where the
-    score depends on it, of the predicted cost."""
+    score depends on it, of the predicted cost.
+
+    >>> import numpy as np
+    >>> from tradewind.types import Partials
+    >>> mean = Partials(np.array([0.91, 0.87]), by_mean=np.ones(2), by_std=np.zeros(2))
+    """
 
     value: Array
     by_mean: Array
@@ -68,6 +78,9 @@ class Columns:
     that their order means nothing, `conditional[j]` that the parameter may be inactive, and
     `size[j]` that column j is the training size, whose values are `fractions`. `drivers` are the
     columns whose logarithm a cost may follow.
+
+    >>> space.columns.cells, space.columns.categorical
+    (array([8, 0]), array([False, False]))
     """
 
     cells: NDArray[np.int64]
@@ -79,7 +92,11 @@ class Columns:
 
 
 class State(Enum):
-    """Where a trial stands."""
+    """Where a trial stands.
+
+    >>> study.best.state
+    <State.FINISHED: 'finished'>
+    """
 
     WAITING = "waiting"  # proposed or requeued, not started
     RUNNING = "running"
@@ -89,7 +106,11 @@ class State(Enum):
 
 
 class Origin(Enum):
-    """Who chose the configuration of a trial."""
+    """Who chose the configuration of a trial.
+
+    >>> study.trials[0].origin
+    <Origin.ENQUEUED: 'enqueued'>
+    """
 
     ADDED = "added"  # a result the user already had
     ENQUEUED = "enqueued"  # the user asked for it
@@ -109,7 +130,12 @@ class Outcome:
     - `share`: for raced results of older studies, and for those that a user adds: the part of the
       folds that `cost` covers.
     - `costs`: further costs of one training, by name. `attributes`: anything else that the
-      objective returned, as plain data."""
+      objective returned, as plain data.
+
+    >>> from tradewind.types import Outcome
+    >>> Outcome(0.91, cost=12.5, attributes={"f1": 0.88}).value
+    0.91
+    """
 
     value: float
     cost: float | None = None
@@ -142,7 +168,11 @@ class Usage:
     - `device`: where it ran.
     - `memory`: the most memory that its process occupied meanwhile, in bytes; None if unknown.
     - `clock`: how the cost was measured: "wall", "cpu", "gpu" or "memory", or "reported" if the
-      objective returned it."""
+      objective returned it.
+
+    >>> study.best.usage.concurrency
+    1.0
+    """
 
     wall: float
     cpu: float | None = None
@@ -159,6 +189,9 @@ class Proposal:
     `handover` is plain data for the next proposal (numbers, strings, lists, dicts); the log stores
     it. `expected_cost` is the predicted median cost, if the strategy models cost. `train_size` is
     the fraction to train with, if no parameter of the space says it.
+
+    >>> from tradewind.types import Origin, Proposal
+    >>> proposal = Proposal(space.encode([{"depth": 3, "rate": 0.1}])[0], Origin.MODEL)
     """
 
     row: Array
@@ -172,7 +205,12 @@ class Proposal:
 class Prediction:
     """A finished trial, by its `index` among the finished ones, and the quality and cost to expect
     of its configuration. Quality is maximized and cost is raw. `train_size` is the fraction of the
-    data that the prediction is for, if the trial was trained with another."""
+    data that the prediction is for, if the trial was trained with another.
+
+    >>> from tradewind.types import Prediction
+    >>> Prediction(index=4, quality=0.94, cost=50.0).quality
+    0.94
+    """
 
     index: int
     quality: float
@@ -235,6 +273,7 @@ class Trial:
 
     @property
     def finished(self) -> bool:
+        """Whether it has a value."""
         return self.state is State.FINISHED
 
     @property

@@ -20,7 +20,10 @@ class Acquisition(Protocol):
 
     `log_form` says that scores are logarithms of expectations, which can be averaged over an
     uncertain cost. `at` returns the acquisition for one trial, fixing whatever varies with the
-    trial number; `pending` is the number of other trials that are still running."""
+    trial number; `pending` is the number of other trials that are still running.
+
+    >>> tw.testing.check_acquisition(tw.strategies.EI)  # expected improvement is one
+    """
 
     @property
     def log_form(self) -> bool: ...
@@ -54,7 +57,17 @@ class Goal(Protocol):
 
     To write your own, inherit from this class and define `utility` and `aim`. The defaults suit a
     goal that weighs costs and needs no reference cost. A goal that does must be settled before its
-    `utility`, `cost_scale` and `aim` are called."""
+    `utility`, `cost_scale` and `aim` are called.
+
+    >>> from tradewind.goals import Beat, Goal
+    >>> class PerCost(Goal):
+    ...     def utility(self, quality, cost, noise=None):
+    ...         return quality / cost
+    ...     def aim(self, seen, *, rng):
+    ...         return Beat(0.0, seen.quality.max(), alpha=(seen.quality / seen.cost).max())
+    >>> study.best_for(PerCost()).params["depth"]
+    1
+    """
 
     @property
     def needs_cost(self) -> bool:

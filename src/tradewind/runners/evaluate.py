@@ -20,7 +20,11 @@ from tradewind.types import Outcome, Trial, Usage
 def evaluate(
     objective: Objective, trial: Trial, device: str = "cpu"
 ) -> tuple[Outcome | Failure, Usage]:
-    """Call the objective. Whatever it raises or returns becomes an outcome or a failure."""
+    """Call the objective. Whatever it raises or returns becomes an outcome or a failure.
+
+    >>> from tradewind.runners.evaluate import evaluate
+    >>> outcome, usage = evaluate(objective, study.trials[3])
+    """
     run, meter = Run(trial, device), Meter(device)
     try:
         answer = objective(run)

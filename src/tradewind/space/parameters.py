@@ -223,7 +223,6 @@ class _Choices(ChoiceScale):
             ) from None
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Categorical(_Choices):
     """One of a list of values whose order means nothing.
 

@@ -66,7 +66,7 @@ class Bayes(Strategy):
     >>> study = tw.create_study(space, strategy=strategy, seed=0)
     """
 
-    design: Design = field(default_factory=lambda: Design(4))
+    design: Design = Design(4)
     surrogate: Surrogate = field(default_factory=GaussianProcess)
     noisy: Surrogate | None = None
     rough: Surrogate | None = None

@@ -53,7 +53,7 @@ class MultiFidelity(Strategy):
     >>> study = tw.create_study(sized, strategy=tw.strategies.MultiFidelity(), seed=0)
     """
 
-    design: Design = field(default_factory=lambda: Design(4))
+    design: Design = Design(4)
     surrogate: Surrogate = field(default_factory=GaussianProcess)
     noisy: Surrogate | None = None
     rough: Surrogate | None = None

@@ -23,7 +23,8 @@ from tradewind.types import Array, Columns
 
 
 class Output(Enum):
-    """How quality is transformed before it is modelled.
+    """How quality is transformed before it is modelled: without its bad tail (CLIP), as
+    log(1 − accuracy) (LOG_ERROR), or not at all (IDENTITY).
 
     >>> strategy = tw.strategies.Bayes(output=tw.strategies.Output.CLIP)
     """
