@@ -44,13 +44,13 @@ for extra, use in {
     "plot": figure.to_plotly,
     "plot ": figure.to_image,
     "postgres": lambda: tw.list_studies("postgresql://localhost/none"),
-    "dask": lambda: tw.runners.DaskRunner("tcp://localhost:1"),
-    "ray": lambda: tw.runners.RayRunner(),
+    "dask": lambda: study.optimize(len, n_trials=1, runner=tw.runners.DaskRunner("tcp://x:1")),
+    "ray": lambda: study.optimize(len, n_trials=1, runner=tw.runners.RayRunner()),
     "mlflow": tw.integrations.MLflow,
     "tensorboard": lambda: tw.integrations.TensorBoard("runs"),
     "dashboard": lambda: __import__("tradewind.dashboard").dashboard.serve,
     "text": lambda: tw.models.TextCNN(),
-    "trees": lambda: tw.models.TreeRanker().fit([[0.0], [1.0]], [0, 1]),
+    "trees": lambda: tw.models.TreeRanker().fit([[0.0], [1.0]], [0, 1], [1, 1]),
 }.items():
     try:
         use()
@@ -125,8 +125,9 @@ def try_wheel(wheel: Path, empty: Path) -> None:
     python, tradewind = (str(environment / "bin" / name) for name in ("python", "tradewind"))
     run(python, "-m", "pip", "install", "--quiet", str(wheel), cwd=empty)
     run(python, "-m", "pip", "check", cwd=empty)
-    run(python, "-W", "error", "-c", NAMES, cwd=empty)
-    run(python, "-W", "error", "-c", EXTRAS, cwd=empty)
+    for name, script in {"names.py": NAMES, "extras.py": EXTRAS}.items():
+        (empty / name).write_text(script, encoding="utf-8")
+        run(python, "-W", "error", name, cwd=empty)
     for arguments in (
         ["--version"],
         ["init", "first"],
