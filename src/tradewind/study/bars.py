@@ -15,7 +15,7 @@ from datetime import timedelta
 from importlib import import_module
 from typing import Any, Protocol, TypeAlias
 
-from tradewind.html import escape, paragraph
+from tradewind.html import escape
 from tradewind.output import quietly
 
 Status: TypeAlias = Callable[[], tuple[int, str]]  # the trials that are done, and more in words
@@ -131,9 +131,8 @@ class NotebookBar:
             f'aria-valuenow="{width}" style="{_TRACK}">'
             f'<div style="width:{width}%;{_FILL};opacity:{1 if ended else 0.75}"></div></div>'
         ) * (self._total is not None)
-        messages = "".join(map(paragraph, self._messages))
-        text = f'<div style="{_LINE}">{escape(line)}</div>'
-        return f'<div style="max-width:40em">{bar}{text}</div>{messages}'
+        lines = [f'<div style="{_LINE}">{escape(text)}</div>' for text in (line, *self._messages)]
+        return f'<div><div style="max-width:40em">{bar}</div>{"".join(lines)}</div>'
 
 
 _TRACK = "height:.5em;border-radius:.25em;overflow:hidden;background:rgba(127,127,127,.25)"
