@@ -129,7 +129,7 @@ def test_elsewhere_a_plain_line_is_said_now_and_then(
         shown.done(trial(1, 0.5), 1)
         shown.started(2)
         assert capsys.readouterr().err.splitlines() == [
-            "tradewind: 2/9 trials done, 2 running, best 0.5 in 12 (#1), 0:00 left"
+            "tradewind: 2/9 trials done, 0:00 left, 2 running, best 0.5 in 12 (#1)"
         ]
         watch.now += 1.0
         shown.started(3)
@@ -235,7 +235,7 @@ def test_on_a_terminal_there_is_a_bar(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with progress(show=show):
         pass
-    assert "0%|" in capsys.readouterr().err
+    assert "|          | 0/" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["IPython", "ipykernel"])
@@ -280,6 +280,16 @@ def test_the_bar_says_how_many_run_and_how_many_failed(capsys: Printed, watched:
     printed = capsys.readouterr().err
     assert "2 running" in printed
     assert "1 running, 1 failed, best 0.5 (#0)" in printed
+
+
+def test_the_bar_keeps_its_width_whatever_is_said_after_it(capsys: Printed, watched: None) -> None:
+    with progress(4, best=lambda: trial(0, 0.5)) as shown:
+        shown.started(1)
+        shown.done(trial(0, 0.5), 1)
+        shown.started(2)
+    bars = [line.split("|")[1] for line in capsys.readouterr().err.split("\r") if "|" in line]
+    assert len(bars) > 2
+    assert {len(bar) for bar in bars} == {10}
 
 
 def test_looking_for_the_best_trial_takes_a_tenth_of_the_time_at_most(

@@ -61,10 +61,10 @@ class TerminalBar:
     def __init__(self, total: int | None, status: Status) -> None:
         from tqdm import tqdm
 
-        count = (
-            "{n_fmt} trials" if total is None else "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt}"
-        )
-        self._bar = tqdm(total=total, bar_format=count + " [{elapsed}{postfix}]")
+        # The bar has a fixed width. Otherwise it would jump whenever the text after it changes.
+        count = "{n_fmt} trials" if total is None else "|{bar:10}| {n_fmt}/{total_fmt}"
+        layout = count + " [{elapsed}{postfix}]"
+        self._bar = tqdm(total=total, bar_format=layout, dynamic_ncols=True)
         self._status = status
 
     def refresh(self, *, now: bool) -> None:
