@@ -9,6 +9,8 @@ export OMP_NUM_THREADS      := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS      := 1
 
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check docs chaos fuzz bench dist clean
 
