@@ -168,7 +168,7 @@ class Progress:
             self._bar.message(line)
 
     def _status(self) -> str:
-        """`4:10 left, 3 running, 1 failed, best 0.91 in 12 (#7)`. A narrow terminal cuts the end."""
+        """`4:10 left, 3 running, best 0.91 in 12 (#7)`. A narrow terminal cuts the end."""
         running = f"{self._running} running" if self._running else ""
         failed = f"{self._failed} failed" if self._failed else ""
         return ", ".join(filter(None, [self._time_left(), running, failed, self._best]))
