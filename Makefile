@@ -9,6 +9,8 @@ export OMP_NUM_THREADS      := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS      := 1
 
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check docs chaos fuzz bench dist clean
 
@@ -53,6 +55,8 @@ clean: ## remove the environment, builds and caches
 
 # ---- the environment: each step writes its stamp last, so a broken step is done again ----
 
+.NOTPARALLEL: # all steps install into one environment
+
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		echo "Tradewind needs Python 3.11 or newer, but '$(PYTHON)' says:" \
@@ -77,7 +81,9 @@ $(VENV)/.dist: $(VENV)/.made pyproject.toml
 	$(BIN)/python -m pip install --quiet "build>=1.2" "twine>=6.1" "check-wheel-contents>=0.6"
 	@touch $@
 
-# An environment whose Python no longer starts (moved, half deleted) is made anew.
-ifneq ($(shell $(BIN)/python -c 'import pip; print("works")' 2>/dev/null),works)
+# An environment is made anew if its Python no longer starts, or if it was made in another folder: its
+# scripts and the package in it would still be those of that folder.
+HERE := import pip, sys; print(f" {sys.prefix}\n" in open(f"{sys.prefix}/pyvenv.cfg").read())
+ifneq ($(shell $(BIN)/python -c '$(HERE)' 2>/dev/null),True)
 .PHONY: $(VENV)/.made
 endif

@@ -122,8 +122,11 @@ def compare(chosen, other):
     return (
         f"trains in {chosen.cost:.3f} s instead of {other.cost:.3f} s: "
         f"{abs(saved):.0%} {'less' if saved >= 0 else 'more'}, "
-        + (f"for {points:.1f} points" if points >= 0 else f"with {-points:.1f} points more")
-        + " of accuracy"
+        + (
+            f"for {points:.1f} points of accuracy"
+            if points >= 0
+            else f"and {-points:.1f} points more accurate"
+        )
     )
 
 
@@ -156,7 +159,8 @@ def main():
             f"{describe(trial)}"
         )
 
-    print(f"\nChosen (*): {describe(chosen)} on {chosen.train_size:.0%} of the training rows")
+    print(f"\nChosen (*): {describe(chosen)}")
+    print(f"  on {chosen.train_size:.0%} of the training rows")
     print(f"  {compare(chosen, accurate.best)}")
     print(f"  validation accuracy {chosen.value:.1%}")
     final = train(chosen.params, chosen.train_size, chosen.seed)
@@ -164,7 +168,8 @@ def main():
 
     given.report.parent.mkdir(parents=True, exist_ok=True)
     efficient.report(given.report)
-    print(f"\nThe report of this search, with a slider for what a second is worth: {given.report}")
+    print("\nThe report of this search, with a slider for what a second is worth:")
+    print(f"  {given.report}")
 
 
 if __name__ == "__main__":

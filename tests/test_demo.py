@@ -47,7 +47,7 @@ def test_every_train_size_is_one_of_the_space(printed: str) -> None:
 
 
 def test_it_says_what_the_trade_off_saves(printed: str) -> None:
-    said = r"trains in [\d.]+ s instead of [\d.]+ s: \d+% (less|more), (for|with) [\d.]+ points"
+    said = r"trains in [\d.]+ s instead of [\d.]+ s: \d+% (less|more), (for|and) [\d.]+ points"
     assert re.search(said, printed)
 
 
@@ -56,6 +56,10 @@ def test_the_test_set_is_reported_once_and_the_model_has_learned(printed: str) -
     assert float(accuracy) > 80
 
 
+def test_it_fits_into_a_terminal_of_80_columns(printed: str) -> None:
+    assert max(len(line) for line in printed.splitlines()[:-1]) <= 80
+
+
 def test_it_ends_by_saying_where_the_report_is(printed: str, report: Path) -> None:
-    assert printed.splitlines()[-1].endswith(f": {report}")
+    assert printed.splitlines()[-1] == f"  {report}"
     assert "</html>" in report.read_text(encoding="utf-8")

@@ -46,17 +46,38 @@ def test_the_workflow_runs_targets_that_exist() -> None:
     assert ".ci/run" in steps
 
 
-def test_every_extra_is_installed_for_the_tests() -> None:
+def test_the_workflow_trusts_no_version_that_others_can_move() -> None:
+    used = [
+        step["uses"] for job in WORKFLOW["jobs"].values() for step in job["steps"] if "uses" in step
+    ]
+    assert used
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", name) for name in used)
+    assert WORKFLOW["permissions"] == {"contents": "read"}
+
+
+def test_every_extra_is_installed_for_the_tests_and_explained_in_the_readme() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
-    for name in ("pandas", "postgres", "dask", "ray", "text", "trees", "plot", "dashboard"):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    explained = set(
+        re.findall(r"`([a-z]+)`", "".join(re.findall(r"^\| (`[a-z]+`.*?) \|", readme, re.M)))
+    )
+    for name in extras.keys() - {"test", "docs", "dev", "bench"}:
         assert set(extras[name]) <= set(extras["test"]), name
-    assert {*extras["mlflow"], *extras["tensorboard"]} <= set(extras["test"])
+        assert name in explained
+    assert set(extras["bench"]) <= set(extras["test"])
 
 
 def test_the_readme_of_the_package_has_no_local_links() -> None:
     text = as_on_an_index((ROOT / "README.md").read_text(encoding="utf-8"))
     assert not re.findall(r"\]\((?!https?:|#)[^)]+\)", text)
-    assert not re.findall(r'(?:src|srcset)="(?!https?:)', text)
+    assert not re.findall(r'(?:src|srcset|href)="(?!https?:|#)', text)
+
+
+def test_links_within_the_readme_lead_to_a_heading() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= anchors
 
 
 @pytest.mark.parametrize(

@@ -19,20 +19,7 @@ import zipfile
 from email.parser import Parser
 from pathlib import Path
 
-NEEDED = (  # in the wheel
-    "tradewind/__init__.py",
-    "tradewind/py.typed",
-    "tradewind/charts/assets/page.html",
-    "tradewind/charts/assets/style.css",
-    "tradewind/charts/assets/page.js",
-)
-NEEDED_SOURCES = (
-    "Makefile",
-    "constraints.txt",
-    "CHANGELOG.md",
-    "CITATION.cff",
-    "tests/conftest.py",
-)
+ROOT = Path(__file__).parents[1]
 NOT_WANTED = re.compile(r"\.(db|pyc|log)$|/\.|__pycache__")
 LARGEST = 2_000_000  # bytes of a wheel
 
@@ -41,6 +28,36 @@ import tradewind as tw
 for name in tw.__all__:
     getattr(tw, name)
 print(len(tw.__all__), "public names of version", tw.__version__)
+"""
+
+# What an extra is for says which one.
+EXTRAS = """
+import sys
+import tradewind as tw
+
+study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
+study.optimize(lambda trial: {"value": trial.params["x"], "cost": 1.0}, n_trials=3)
+study.report("extras.html")                                       # needs none
+figure = study.plot.frontier()
+for extra, use in {
+    "pandas": study.to_frame,
+    "plot": figure.to_plotly,
+    "plot ": figure.to_image,
+    "postgres": lambda: tw.list_studies("postgresql://localhost/none"),
+    "dask": lambda: study.optimize(len, n_trials=1, runner=tw.runners.DaskRunner("tcp://x:1")),
+    "ray": lambda: study.optimize(len, n_trials=1, runner=tw.runners.RayRunner()),
+    "mlflow": tw.integrations.MLflow,
+    "tensorboard": lambda: tw.integrations.TensorBoard("runs"),
+    "dashboard": lambda: __import__("tradewind.dashboard").dashboard.serve,
+    "text": lambda: tw.models.TextCNN(),
+    "trees": lambda: tw.models.TreeRanker().fit([[0.0], [1.0]], [0, 1], [1, 1]),
+}.items():
+    try:
+        use()
+    except ImportError as error:
+        assert f"tradewind[{extra.strip()}]" in str(error), (extra, str(error))
+    else:
+        sys.exit(f"what needs the extra {extra!r} works without it")
 """
 
 
@@ -61,10 +78,12 @@ def check_wheel(wheel: Path) -> None:
         names = archive.namelist()
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
         about = Parser().parsestr(archive.read(metadata).decode())
-    complain_of(wheel, [name for name in NEEDED if name not in names], "lacks")
-    complain_of(wheel, [name for name in names if NOT_WANTED.search(name)], "should not have")
-    outside = [name for name in names if not name.startswith(("tradewind/", "tradewind-"))]
-    complain_of(wheel, outside, "should not have")
+    sources = (path for path in (ROOT / "src").rglob("*") if path.is_file())
+    wanted = {path.relative_to(ROOT / "src").as_posix() for path in sources}
+    wanted = {name for name in wanted if not NOT_WANTED.search(name)}
+    found = {name for name in names if ".dist-info/" not in name}
+    complain_of(wheel, wanted - found, "lacks")
+    complain_of(wheel, found - wanted, "should not have")
     if wheel.stat().st_size > LARGEST:
         sys.exit(f"{wheel.name} has {wheel.stat().st_size:,} bytes, more than {LARGEST:,}")
     check_readme(str(about.get_payload()))
@@ -81,17 +100,21 @@ def check_readme(text: str) -> None:
 
 
 def check_source(source: Path) -> None:
+    """It has every file of the repository, so that its tests run."""
     with tarfile.open(source) as archive:
-        names = {name.partition("/")[2] for name in archive.getnames()}
-    complain_of(source, [name for name in NEEDED_SOURCES if name not in names], "lacks")
-    complain_of(
-        source,
-        [n for n in names if NOT_WANTED.search(n) and not n.startswith(("tests/history/", ".ci"))],
-        "should not have",
+        found = {it.name.partition("/")[2] for it in archive.getmembers() if it.isfile()}
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
     )
+    if listed.returncode:
+        print(f"{source.name} is not compared with a repository: {listed.stderr.strip()}")
+        return
+    wanted = set(listed.stdout.splitlines())
+    complain_of(source, wanted - found, "lacks")
+    complain_of(source, found - wanted - {"PKG-INFO"}, "should not have")
 
 
-def complain_of(package: Path, names: list[str], what: str) -> None:
+def complain_of(package: Path, names: set[str], what: str) -> None:
     if names:
         sys.exit(f"{package.name} {what} {', '.join(sorted(names)[:10])}")
 
@@ -102,7 +125,9 @@ def try_wheel(wheel: Path, empty: Path) -> None:
     python, tradewind = (str(environment / "bin" / name) for name in ("python", "tradewind"))
     run(python, "-m", "pip", "install", "--quiet", str(wheel), cwd=empty)
     run(python, "-m", "pip", "check", cwd=empty)
-    run(python, "-W", "error", "-c", NAMES, cwd=empty)
+    for name, script in {"names.py": NAMES, "extras.py": EXTRAS}.items():
+        (empty / name).write_text(script, encoding="utf-8")
+        run(python, "-W", "error", name, cwd=empty)
     for arguments in (
         ["--version"],
         ["init", "first"],

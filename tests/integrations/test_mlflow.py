@@ -246,6 +246,19 @@ def test_names_and_values_that_mlflow_does_not_take_are_changed(uri: str) -> Non
     assert len(trials[0].data.params) == 5
 
 
+def test_long_names_are_cut_and_stay_different(uri: str) -> None:
+    long = "é" * 300
+    space = tw.Space(dict.fromkeys((long + "a", long + "b", "c" * 300), tw.Int(1, 2)))
+    study = tw.create_study(space, seed=0, name="long")
+    attributes = {"n" * 300: 1.0, "n" * 301: 2.0, "t" * 300: "one", "t" * 301: "two"}
+    study.add(dict.fromkeys(space, 1), 1.0, attributes=attributes)
+    tw.integrations.MLflow(tracking_uri=uri).log(study)
+    data = runs(uri, "long")[1][0].data
+    assert len(data.params) == 3
+    assert sorted(x for name, x in data.metrics.items() if "nn" in name) == [1.0, 2.0]
+    assert sorted(text for name, text in data.tags.items() if "tt" in name) == ["one", "two"]
+
+
 # ---- a server that does not answer ----
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import logging
+import sys
 import threading
 from pathlib import Path
 
@@ -103,6 +104,13 @@ def test_after_a_failure_jobs_are_skipped_for_a_while_and_one_line_is_logged(
     assert background.wait(60.0)
     assert done == [2]
     assert caplog.text.count("jobs does not take the results") == 1
+
+
+def test_a_tool_that_wants_to_end_the_program_ends_nothing() -> None:
+    background = Background("jobs")
+    background.do(sys.exit)
+    assert background.wait(60.0)
+    assert background.is_failing
 
 
 def test_the_first_line_of_a_failure_is_logged_in_full(caplog: pytest.LogCaptureFixture) -> None:

@@ -106,7 +106,7 @@ def test_the_latest_messages_are_shown_below_the_bar(cell: Cell) -> None:
     bar.close()
     assert cell.text.splitlines()[1:] == [f"trial {i} failed: {HOSTILE}" for i in (2, 3, 4)]
     assert "<script" not in cell.html
-    assert set(Seen(cell.html).tags) == {"div", "p"}
+    assert set(Seen(cell.html).tags) == {"div"}
 
 
 def test_a_notebook_that_is_gone_does_not_end_a_search(

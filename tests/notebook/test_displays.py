@@ -175,6 +175,21 @@ def test_every_answer_is_shown_as_it_is_printed(ask: Answer) -> None:
         assert all(word.replace("'", "&#x27;") in page for word in words[-3:])
 
 
+def test_a_recommendation_says_what_to_train_and_what_to_expect() -> None:
+    study = finished(parameter="n")
+    cells = shown(study.recommend()).cells
+    assert cells[:2] == ["recommended", "trial 4"]
+    assert cells[2:] == ["value", "1", "cost", "1.5", "training size", "100%", "n", "0.5"]
+
+
+def test_the_effect_of_a_parameter_is_a_row_for_each_value() -> None:
+    effect = finished().partial_dependence("x", points=3)
+    cells = shown(effect).cells
+    assert cells[:3] == ["x", "value", "cost"]
+    assert cells[3::3] == ["0", "0.5", "1"]
+    assert cells[4::3] == [str(it) for it in effect.value]
+
+
 def test_the_studies_of_a_store_are_a_table(tmp_path: Any) -> None:
     tw.create_study(SPACE, seed=0, storage=tmp_path / "runs.db", name=HOSTILE)
     found = tw.list_studies(tmp_path / "runs.db")

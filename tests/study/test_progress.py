@@ -235,7 +235,7 @@ def test_on_a_terminal_there_is_a_bar(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with progress(show=show):
         pass
-    assert "0%|" in capsys.readouterr().err
+    assert "|          | 0/" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["IPython", "ipykernel"])
@@ -294,6 +294,16 @@ def test_the_bar_leaves_out_what_the_terminal_has_no_room_for(
     assert len(line) <= columns
     assert "█" in line
     assert "".join(name for name, part in parts.items() if f", {part}" in line) == shown
+
+
+def test_the_bar_keeps_its_width_whatever_is_said_after_it(capsys: Printed, watched: None) -> None:
+    with progress(4, best=lambda: trial(0, 0.5)) as shown:
+        shown.started(1)
+        shown.done(trial(0, 0.5), 1)
+        shown.started(2)
+    bars = [line.split("|")[1] for line in capsys.readouterr().err.split("\r") if "|" in line]
+    assert len(bars) > 2
+    assert {len(bar) for bar in bars} == {10}
 
 
 def test_looking_for_the_best_trial_takes_a_tenth_of_the_time_at_most(

@@ -48,7 +48,7 @@ class Background:
         with self._change:
             return self._change.wait_for(lambda: self._thread is None, seconds)
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: BaseException) -> None:
         """Log the first failure, and skip what follows for a while."""
         self._skip_until = time.monotonic() + _PAUSE
         if not self._warned:
@@ -73,5 +73,5 @@ class Background:
                 continue
             try:
                 job()
-            except Exception as error:  # the tracking tool's, which must not end a search
+            except (Exception, SystemExit) as error:  # of the tracking tool: the thread goes on
                 self.failed(error)

@@ -12,18 +12,20 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from tradewind.integrations.tracker import Facts, numbers_of
 from tradewind.plain import write_json
 from tradewind.types import State, Trial
+
+T = TypeVar("T")
 
 _STUDY, _KIND, _NUMBER = "tradewind.study", "tradewind.kind", "tradewind.number"
 _CHOSEN = "tradewind.chosen"
 _PARENT, _TITLE, _NOTE = "mlflow.parentRunId", "mlflow.runName", "mlflow.note.content"
 _STATUS = {State.FINISHED: "FINISHED", State.FAILED: "FAILED", State.ABANDONED: "KILLED"}
 
-_LONGEST_NAME = 240  # MLflow takes 250 characters
+_LONGEST_NAME = 220  # bytes: MLflow takes 250 characters, and its file store 255 bytes
 _LONGEST_PARAM, _LONGEST_TAG = 6000, 5000  # which older servers take, too
 _MOST_METRICS, _MOST_PARAMS = 900, 90  # of one request
 _LATEST = 2**62  # milliseconds; MLflow keeps 64 bits
@@ -165,7 +167,8 @@ class StudyRuns:
         if run.info.status == status:
             return
         number, at = run.info.run_id, _milliseconds(trial.ended)
-        lacking = {k: v for k, v in numbers_of(trial).items() if _name(k) not in run.data.metrics}
+        numbers = _distinct(numbers_of(trial))
+        lacking = {name: x for name, x in numbers.items() if name not in run.data.metrics}
         folds = trial.folds if "fold" not in run.data.metrics else ()
         self._log(number, lacking, dict(trial.params), at, folds=folds)
         self._client.set_terminated(number, status, end_time=at)
@@ -180,10 +183,10 @@ class StudyRuns:
         folds: Sequence[float] = (),
         step: int = 0,
     ) -> None:
-        metrics = [self._metric(_name(name), x, at, step) for name, x in numbers.items()]
+        metrics = [self._metric(name, x, at, step) for name, x in numbers.items()]
         metrics += [self._metric("fold", fold, at, i) for i, fold in enumerate(folds)]
-        named = _distinct(params)
-        entries = iter([self._param(n, _text(v, _LONGEST_PARAM)) for n, v in named.items()])
+        named = _distinct(params).items()
+        entries = iter([self._param(name, _text(value, _LONGEST_PARAM)) for name, value in named])
         rest = iter(metrics)
         while True:
             some = list(islice(rest, _MOST_METRICS)), list(islice(entries, _MOST_PARAMS))
@@ -208,33 +211,33 @@ def _tags_of(trial: Trial) -> dict[str, str]:
         "tradewind.origin": trial.origin.value,
     }
     numbers = numbers_of(trial)
-    for name, value in trial.attributes.items():
-        if f"attributes/{name}" not in numbers:
-            text = value if isinstance(value, str) else write_json(value)
-            tags[_name(f"attributes/{name}")] = _text(text, _LONGEST_TAG)
+    others = {f"attributes/{name}": value for name, value in trial.attributes.items()}
+    for name, value in _distinct({k: v for k, v in others.items() if k not in numbers}).items():
+        tags[name] = _text(value if isinstance(value, str) else write_json(value), _LONGEST_TAG)
     if trial.error:
         tags[_NOTE] = _text(trial.error, _LONGEST_TAG)
     return tags
 
 
 def _name(name: str) -> str:
-    """A name that MLflow takes, in which it allows only some characters."""
+    """A name that MLflow takes: it limits the length, and allows only some characters."""
     kind, slash, own = name.partition("/") if name.startswith(_KINDS) else ("", "", name)
-    plain = re.sub(r"[^\w. -]", "_", own)[:_LONGEST_NAME]
+    plain = re.sub(r"[^\w. -]", "_", own).encode()[:_LONGEST_NAME].decode(errors="ignore")
     return kind + slash + (re.sub(r"^\.+", lambda dots: "_" * len(dots[0]), plain) or "_")
 
 
 _KINDS = ("costs/", "usage/", "attributes/")
 
 
-def _distinct(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters by names that MLflow takes."""
-    named: dict[str, Any] = {}
-    for name, value in params.items():
-        plain = _name(name)
-        while plain in named:
-            plain += "_"
-        named[plain] = value
+def _distinct(values: Mapping[str, T]) -> dict[str, T]:
+    """The values by names that MLflow takes. Of names that become the same, later ones get a
+    number."""
+    named: dict[str, T] = {}
+    for name, value in values.items():
+        plain, number = _name(name), 1
+        while (free := plain if number == 1 else f"{plain}_{number}") in named:
+            number += 1
+        named[free] = value
     return named
 
 

@@ -15,7 +15,7 @@ from datetime import timedelta
 from importlib import import_module
 from typing import Any, Protocol, TypeAlias
 
-from tradewind.html import escape, paragraph
+from tradewind.html import escape
 from tradewind.output import quietly
 
 # The trials that are done, and more in words: the most important part first.
@@ -23,7 +23,6 @@ Status: TypeAlias = Callable[[], tuple[int, list[str]]]
 
 _PAUSE = 0.3  # seconds between two updates of a notebook
 _LATEST = 3  # messages that a notebook shows
-_SHORTEST = 5  # columns of the bar itself, in a terminal
 
 
 class Bar(Protocol):
@@ -63,11 +62,10 @@ class TerminalBar:
     def __init__(self, total: int | None, status: Status) -> None:
         from tqdm import tqdm
 
-        count = (
-            "{n_fmt} trials" if total is None else "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt}"
-        )
-        self._format = count + " [{elapsed}{postfix}]"
-        self._bar = tqdm(total=total, bar_format=self._format, dynamic_ncols=True)
+        # The bar has a fixed width. Otherwise it would jump whenever the text after it changes.
+        count = "{n_fmt} trials" if total is None else "|{bar:10}| {n_fmt}/{total_fmt}"
+        layout = count + " [{elapsed}{postfix}]"
+        self._bar = tqdm(total=total, bar_format=layout, dynamic_ncols=True)
         self._status = status
 
     def refresh(self, *, now: bool) -> None:
@@ -78,8 +76,7 @@ class TerminalBar:
     def _fitting(self, parts: list[str]) -> str:
         """The parts that the terminal has room for."""
         known = self._bar.format_dict
-        empty = self._format.replace("{bar}", " " * _SHORTEST)
-        fixed = self._bar.format_meter(**{**known, "postfix": "", "bar_format": empty})
+        fixed = self._bar.format_meter(**{**known, "postfix": ""})
         room = (known["ncols"] or 80) - len(fixed)
         text = ""
         for part in parts:
@@ -147,9 +144,8 @@ class NotebookBar:
             f'aria-valuenow="{width}" style="{_TRACK}">'
             f'<div style="width:{width}%;{_FILL};opacity:{1 if ended else 0.75}"></div></div>'
         ) * (self._total is not None)
-        messages = "".join(map(paragraph, self._messages))
-        text = f'<div style="{_LINE}">{escape(line)}</div>'
-        return f'<div style="max-width:40em">{bar}{text}</div>{messages}'
+        lines = [f'<div style="{_LINE}">{escape(text)}</div>' for text in (line, *self._messages)]
+        return f'<div><div style="max-width:40em">{bar}</div>{"".join(lines)}</div>'
 
 
 _TRACK = "height:.5em;border-radius:.25em;overflow:hidden;background:rgba(127,127,127,.25)"

@@ -10,7 +10,7 @@ import numpy as np
 from tradewind import checks
 from tradewind.engine.propose import single_threaded
 from tradewind.errors import ConfigError
-from tradewind.html import Listed
+from tradewind.html import Listed, table
 from tradewind.optimizer import insight
 from tradewind.optimizer.belief import Belief
 from tradewind.optimizer.history import History
@@ -68,6 +68,13 @@ class PartialDependence:
     values: list[Value]
     value: list[Interval]
     cost: list[Interval] | None
+
+    def _repr_html_(self) -> str:
+        values = [f"{it:.4g}" if isinstance(it, float) else str(it) for it in self.values]
+        if self.cost is None:
+            return table([self.name, "value"], zip(values, self.value, strict=True))
+        rows = zip(values, self.value, self.cost, strict=True)
+        return table([self.name, "value", "cost"], rows)
 
 
 @dataclass(frozen=True)

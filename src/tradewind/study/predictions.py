@@ -16,7 +16,7 @@ from tradewind.optimizer.belief import Belief, comparable
 from tradewind.optimizer.history import History
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.study.words import between, number, rounded
+from tradewind.study.words import between, number, percent, rounded
 from tradewind.types import Array, Config
 
 _SETTINGS = 16  # of the models' hyper-parameters
@@ -107,8 +107,11 @@ def predict(
 
 
 def _row(it: Predicted) -> list[str]:
-    params = ", ".join(f"{name}={value}" for name, value in it.params.items())
-    return [params, f"{it.train_size:.4g}", str(it)]
+    params = ", ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in it.params.items()
+    )
+    return [params, percent(it.train_size), str(it)]
 
 
 def believe(

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from tradewind.errors import NothingFinished
 from tradewind.goals import Goal
+from tradewind.html import table
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.space import Space
+from tradewind.study.words import number, percent
 from tradewind.types import FinishedTrial, Prediction, State, Trial, Value
 
 
@@ -30,6 +32,17 @@ class Recommendation:
     value: float
     cost: float | None
     trial: Trial | None
+
+    def _repr_html_(self) -> str:
+        facts = [("value", number(self.value))]
+        facts += [("cost", number(self.cost))] * (self.cost is not None)
+        facts += [("training size", percent(self.train_size))]
+        facts += [
+            (name, f"{value:.4g}" if isinstance(value, float) else str(value))
+            for name, value in self.params.items()
+        ]
+        run = "not run yet" if self.trial is None else f"trial {self.trial.number}"
+        return table(["recommended", run], facts)
 
 
 def finished_of(trials: Sequence[Trial]) -> list[FinishedTrial]:
