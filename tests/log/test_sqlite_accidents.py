@@ -18,7 +18,6 @@ from tests import processes
 from tests.processes import BATCH, batch, whole_batches
 from tests.samples import FIRST
 from tradewind.errors import FormatError, StorageError
-from tradewind.log import sqlite_file
 from tradewind.log.events import Claimed, Created, Event
 from tradewind.log.sqlite import SqliteStore
 
@@ -82,11 +81,8 @@ def test_a_disk_error_writes_nothing_and_can_be_retried(path: Path, store: Sqlit
     assert whole_batches(list(log.read(1)))
 
 
-def test_a_lock_held_too_long_is_an_error_that_can_be_retried(
-    path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sqlite_file, "PATIENCE", 0.05)
-    log = store.create("study", FIRST)
+def test_a_lock_held_too_long_is_an_error_that_can_be_retried(path: Path) -> None:
+    log = SqliteStore(path, patience=0.05).create("study", FIRST)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StorageError, match="another process has kept it locked"):

@@ -147,9 +147,14 @@ def _end(process: subprocess.Popen[bytes] | None, mark: str) -> None:
         if time.monotonic() >= begin + _GRACE:
             send_signal(found, signal.SIGKILL)
         time.sleep(_POLL)
-        if process is not None:
-            _has_ended(process, Ended())
+        _reap(process)
         found = _tree(process, mark)
+    _reap(process)  # it may have died between the last two looks
+
+
+def _reap(process: subprocess.Popen[bytes] | None) -> None:
+    if process is not None:
+        _has_ended(process, Ended())
 
 
 def _tree(process: subprocess.Popen[bytes] | None, mark: str) -> set[int]:
