@@ -81,6 +81,7 @@ def search(settings: RunFile, *, quiet: bool, as_json: bool) -> None:
         note(f"{study.name} in {place}: {left.over}")
     else:
         note(f"{study.name} in {place}: {left}")
+        _note_doubts(settings, new=not study.trials)
         if study.paused is not None:
             note(f"{study.name} is paused: it waits for `tradewind resume`")
         _note_the_goal(study, settings)
@@ -93,6 +94,11 @@ def search(settings: RunFile, *, quiet: bool, as_json: bool) -> None:
     emit(status, as_json=as_json, draw=tables.status)
     if status["failures"] and not status["counts"]["finished"]:  # a script must not go on
         raise typer.Exit(Exit.FAILED)
+
+
+def _note_doubts(settings: RunFile, *, new: bool) -> None:
+    for doubt in settings.doubts if new else ():
+        note(f"note: {doubt}")
 
 
 def _note_the_goal(study: Study, settings: RunFile) -> None:
@@ -256,6 +262,7 @@ def preview(settings: RunFile, *, as_json: bool) -> None:
     Nothing is written."""
     from tradewind.cli.previews import draw, preview_of
 
+    _note_doubts(settings, new=True)
     emit(preview_of(settings, objective_of(settings)), as_json=as_json, draw=draw)
 
 
