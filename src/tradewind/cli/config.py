@@ -146,11 +146,11 @@ class RunFile:
     path: Path
     space: Space
     goal: Goal | None
+    doubts: tuple[str, ...] = ()  # what may be meant otherwise
     study: Mapping[str, Any] = field(default_factory=dict)
     objective: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
     workers: Mapping[str, Any] = field(default_factory=dict)
-    doubts: tuple[str, ...] = ()  # what may be meant otherwise
 
     @property
     def folder(self) -> Path:
@@ -198,8 +198,8 @@ def read_run_file(path: Path) -> RunFile:
         path,
         source.space(),
         None if goal is None else source.at(("study", "goal"), _read_goal, goal),
+        tuple(_doubts(source.data["space"])),
         *tables.values(),
-        doubts=tuple(_doubts(source.data["space"])),
     )
 
 
