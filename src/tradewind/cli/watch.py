@@ -134,7 +134,7 @@ def _event(trial: Trial, unit: str) -> str:
     """What happened to a trial last; nothing if it only waits."""
     match trial.state:
         case State.FINISHED:
-            price = "" if trial.cost is None else f" at {tables.cost(trial.cost, unit)}"
+            price = "" if trial.cost is None else f" at {tables.named_cost(trial.cost, unit)}"
             text = f"finished: {tables.number(trial.value)}{price}"
         case State.FAILED:
             why = answers.failures([trial])[0]["message"]
