@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+import tradewind as tw
 from tests.cli.shell import make_study
 from tradewind.cli import terminal, watch
 
@@ -34,6 +35,19 @@ def test_a_long_note_is_broken_between_words_on_a_terminal(
     assert "/a/very/long/path/that/must/stay/in/one/piece.db" in lines
     assert all(len(line) <= 40 for line in lines if "/a/very" not in line)
     assert [line for line in lines if line.startswith("  ")][1:]
+
+
+def test_watch_shows_the_best_trial_under_a_goal_that_changes(tmp_path: Path) -> None:
+    study = make_study(tmp_path / "study.db")
+    watcher = watch.Watcher(tw.load_study(tmp_path / "study.db"))
+    watcher.look()
+    assert str(study.explain()) in dict(watcher.view().facts)["best"]
+    goal = tw.CheapestWithin(0.5)
+    study.change_goal(goal)
+    watcher.look()
+    shown = dict(watcher.view().facts)
+    assert shown["best"] == str(study.explain(goal)) != str(study.explain(tw.Quality()))
+    assert shown["goal"] == goal.describe()
 
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_lines(
