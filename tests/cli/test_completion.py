@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import tradewind as tw
 from tests.cli.shell import environment, make_study
 
 FOLDER = os.path.dirname(sys.executable)
@@ -27,19 +28,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_study(path / "study.db", "first one", 3)
     make_study(path / "study.db", "second", 3)
     make_study(path / "single.db", "single", 3)
+    tw.create_study({"switch": [False, True], "size": [32, None]}, storage=path / "other.db")
     (path / "damaged.db").write_text("no store")
+    (path / "script.sh").write_text(bash("tradewind --show-completion bash", path))
     return path
 
 
-def offered(folder: Path, *words: str) -> list[str]:
-    """What bash offers for the last of these words, by the script that users install."""
-    script = f"""
-        eval "$(tradewind --show-completion bash)"
-        COMP_WORDS=({shlex.join(["tradewind", *words])})
-        COMP_CWORD={len(words)}
-        _tradewind_completion tradewind
-        printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
+def bash(script: str, folder: Path) -> str:
+    """What a script prints."""
     path = f"{FOLDER}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-c", script],
@@ -50,7 +46,20 @@ def offered(folder: Path, *words: str) -> list[str]:
         check=True,
     )
     assert done.stderr == ""
-    return done.stdout.split("\n")[:-1]
+    return done.stdout
+
+
+def offered(folder: Path, *words: str) -> list[str]:
+    """What bash offers for the last of these words, by the script that users install."""
+    line = " ".join(["tradewind", *words])
+    script = f"""
+        . ./script.sh
+        COMP_LINE={shlex.quote(line)}
+        COMP_POINT={len(line)}
+        _tradewind_completion tradewind
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    return bash(script, folder).split("\n")[:-1]
 
 
 def test_commands_are_offered(folder: Path) -> None:
@@ -68,6 +77,15 @@ def test_the_names_of_studies_are_offered(folder: Path) -> None:
 
 def test_the_names_of_parameters_are_offered(folder: Path) -> None:
     assert offered(folder, "predict", "single.db", "-p", "") == ["x=", "k="]
+    assert offered(folder, "predict", "single.db", "-p", "k") == ["k="]
+
+
+def test_what_bash_takes_for_a_word_is_offered(folder: Path) -> None:
+    """It breaks words at = and :, and replaces the last one."""
+    assert offered(folder, "predict", "other.db", "-p", "switch=") == ["false", "true"]
+    assert offered(folder, "predict", "other.db", "-p", "size=") == ["32", "none"]
+    assert offered(folder, "best", "--goal", "within:") == ["1%"]
+    assert offered(folder, "best", "--name", '"a name"', "--goal", "k") == ["knee"]
 
 
 def test_goals_are_offered(folder: Path) -> None:

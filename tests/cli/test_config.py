@@ -65,6 +65,20 @@ def read(folder: Path, text: str) -> object:
     return read_run_file(path)
 
 
+def test_a_list_of_two_numbers_is_pointed_out(tmp_path: Path) -> None:
+    file = tmp_path / "tradewind.toml"
+    lists = (
+        'a = [1, 12]\nb = [0, 0.5]\nc = [1, 2, 3]\nd = [3, 1]\ne = ["x", "y"]\nf = [false, true]'
+    )
+    file.write_text(f"{OBJECTIVE}[space]\n{lists}\n")
+    first, second = read_run_file(file).doubts
+    assert first == (
+        "a is a choice between 1 and 12; for all between them, write "
+        'a = { type = "int", low = 1, high = 12 }'
+    )
+    assert 'b = { type = "float", low = 0, high = 0.5 }' in second
+
+
 def test_every_key_is_read(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.toml"
     path.write_text(WHOLE)

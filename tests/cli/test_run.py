@@ -94,7 +94,8 @@ def test_several_runs_of_a_file_share_its_trials(folder: Path) -> None:
 
 
 def test_a_search_in_which_all_trials_failed_ends_with_1(tmp_path: Path) -> None:
-    file = write_run_file(tmp_path, 'command = ["false", "{params}"]', trials=2)
+    (tmp_path / "failing_objective.py").write_text("def objective(trial):\n    return None\n")
+    file = write_run_file(tmp_path, 'function = "failing_objective:objective"', trials=2)
     for _ in range(2):  # it is so as well when nothing is left to do
         result = call("run", file, "--json", "--quiet")
         assert result.code == 1

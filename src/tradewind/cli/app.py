@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from tradewind.cli import complete
 from tradewind.cli.commands import moving, reading, running, steering
 from tradewind.cli.exits import EXITS, Exit, exit_code, sentence, without_passwords
 from tradewind.cli.terminal import fill_streams, note, prepare_streams
@@ -123,6 +124,8 @@ def main() -> None:
     if "--debug" in arguments:
         arguments.remove("--debug")
         arguments.insert(0, "--debug")
+    if any(argument.endswith("-completion") for argument in arguments):
+        complete.use_own_script()
     try:
         app(arguments, prog_name="tradewind")
     except KeyboardInterrupt:  # before a command has begun

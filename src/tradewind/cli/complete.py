@@ -11,7 +11,33 @@ if TYPE_CHECKING:
     from tradewind.cli.places import Place
     from tradewind.study.study import Study
 
+# Typer's own script for bash breaks words at = and :, as bash does, and adds a blank after each.
+# Typer counts words from the end if COMP_CWORD is negative; '' is the word that has not begun.
+_BASH = """
+%(complete_func)s() {
+    local IFS=$'\\n' line=${COMP_LINE:0:COMP_POINT} word kept
+    word=${line##*[[:space:]]}
+    kept=${word%%"${word##*[=:]}"}
+    [[ -n $word ]] || line+="''"
+    COMPREPLY=( $( env COMP_WORDS="$line" COMP_CWORD=-1 \\
+                   %(autocomplete_var)s=complete_bash $1 ) )
+    COMPREPLY=( "${COMPREPLY[@]#"$kept"}" )
+    [[ ${COMPREPLY[0]} == *[=:/] ]] && compopt -o nospace 2> /dev/null
+    return 0
+}
+
+complete -o default -F %(complete_func)s %(prog_name)s
+"""
+
 _GOALS = ("quality", "tradeoff:", "under:", "within:1%", "knee", "frontier")
+
+
+def use_own_script() -> None:
+    """Let Typer show and install our script for bash."""
+    from typer import _completion_shared
+
+    scripts: dict[str, str] = getattr(_completion_shared, "_completion_scripts", {})
+    scripts["bash"] = _BASH
 
 
 def goals(incomplete: str) -> list[str]:
@@ -38,12 +64,15 @@ def parameters(ctx: typer.Context, incomplete: str) -> list[str]:
     """`C=`, and after it the choices of a parameter that has some."""
 
     def offered(place: Place) -> list[str]:
+        from tradewind.runners.program_command import text_of
+
         study = _study(place)
         name, equals, _ = incomplete.partition("=")
         if not equals:
             return [f"{name}=" for name in study.space]
-        choices = getattr(study.space.get(name), "choices", ())
-        return [f"{name}={choice}" for choice in choices]
+        parameter = study.space.get(name)
+        choices = getattr(parameter, "choices", ())
+        return [f"{name}={text_of(choice) or 'none'}" for choice in choices]
 
     return [text for text in _safely(ctx, offered) if text.startswith(incomplete)]
 

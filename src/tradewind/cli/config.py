@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,6 +146,7 @@ class RunFile:
     path: Path
     space: Space
     goal: Goal | None
+    doubts: tuple[str, ...] = ()  # what may be meant otherwise
     study: Mapping[str, Any] = field(default_factory=dict)
     objective: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
@@ -197,8 +198,23 @@ def read_run_file(path: Path) -> RunFile:
         path,
         source.space(),
         None if goal is None else source.at(("study", "goal"), _read_goal, goal),
+        tuple(_doubts(source.data["space"])),
         *tables.values(),
     )
+
+
+def _doubts(space: Mapping[str, Any]) -> Iterator[str]:
+    """Lists of two numbers are choices, but people write ranges so."""
+    for name, given in space.items():
+        if not isinstance(given, list) or len(given) != 2:
+            continue
+        low, high = given
+        if {*map(type, given)} <= {int, float} and low < high:
+            kind = "int" if {*map(type, given)} == {int} else "float"
+            yield (
+                f"{name} is a choice between {low} and {high}; for all between them, write "
+                f'{name} = {{ type = "{kind}", low = {low}, high = {high} }}'
+            )
 
 
 def read_study_table(path: Path) -> Mapping[str, Any]:

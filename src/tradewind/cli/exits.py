@@ -43,6 +43,7 @@ finished yet; 4 a store or file cannot be reached, read or written; 130 interrup
 # What Python users are told to do, and what to do instead.
 _COMMANDS = (
     ("choose another name, or open it with load_study", "choose another name with --name"),
+    ("predict() needs", "a prediction needs"),
     ("study.export wrote", "`tradewind export` wrote"),
     (
         'give strategy= again, or strategy="auto" to look at it',

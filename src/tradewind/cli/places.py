@@ -42,7 +42,7 @@ def find_place(store: str | None, name: str | None) -> Place:
         if not Path(FILE).is_file():
             raise UsageFault(
                 f"which store? Give its path or URL, set {_VARIABLE}, or go to a folder with a "
-                f"{FILE}{_beside(Path())}"
+                f"{FILE} (`tradewind init` writes one){_beside(Path())}"
             )
         text = FILE
     if text.endswith(".toml"):

@@ -81,6 +81,7 @@ def search(settings: RunFile, *, quiet: bool, as_json: bool) -> None:
         note(f"{study.name} in {place}: {left.over}")
     else:
         note(f"{study.name} in {place}: {left}")
+        _note_doubts(settings, new=left.new)
         if study.paused is not None:
             note(f"{study.name} is paused: it waits for `tradewind resume`")
         _note_the_goal(study, settings)
@@ -93,6 +94,11 @@ def search(settings: RunFile, *, quiet: bool, as_json: bool) -> None:
     emit(status, as_json=as_json, draw=tables.status)
     if status["failures"] and not status["counts"]["finished"]:  # a script must not go on
         raise typer.Exit(Exit.FAILED)
+
+
+def _note_doubts(settings: RunFile, *, new: bool) -> None:
+    for doubt in settings.doubts if new else ():
+        note(f"note: {doubt}")
 
 
 def _note_the_goal(study: Study, settings: RunFile) -> None:
@@ -167,6 +173,7 @@ def _stop_at(total: int) -> Callable[[Study, Trial], None]:
 class _Left:
     """What the limits leave for this run. `over` says which one is reached."""
 
+    new: bool
     done: int
     trials: int | None
     cost: float | None
@@ -174,7 +181,8 @@ class _Left:
 
     def __str__(self) -> str:
         rest = "" if self.trials is None else f", {self.trials} to go"
-        return f"{self.done} trials done{rest}" if self.done else f"a new study{rest}"
+        trials = "1 trial" if self.done == 1 else f"{self.done} trials"
+        return f"a new study{rest}" if self.new else f"{trials} done{rest}"
 
 
 def _left(settings: RunFile, study: Study) -> _Left:
@@ -189,6 +197,7 @@ def _left(settings: RunFile, study: Study) -> _Left:
     elif most is not None and used >= most:
         over = f"{used:.4g} of max_cost={most:.4g} is spent; --max-cost continues"
     return _Left(
+        not study.trials,
         done,
         None if total is None else max(total - done, 0),
         None if most is None else max(most - used, 0.0),
@@ -256,6 +265,7 @@ def preview(settings: RunFile, *, as_json: bool) -> None:
     Nothing is written."""
     from tradewind.cli.previews import draw, preview_of
 
+    _note_doubts(settings, new=True)
     emit(preview_of(settings, objective_of(settings)), as_json=as_json, draw=draw)
 
 

@@ -22,18 +22,38 @@ _LONG = 300  # characters of a message in a table
 # ---- values ----
 
 
-def number(value: Any, *, zeros: bool = False) -> str:
-    """A value with four digits, if you like with the zeros at its end, which align a column; a dash
-    for None."""
+def number(value: Any) -> str:
+    """A value with four digits; a dash for None."""
     if value is None:
         return "-"
-    if isinstance(value, float):
-        return f"{value:#.4g}".removesuffix(".") if zeros else f"{value:.4g}"
-    return one_line(value)
+    return f"{value:.4g}" if isinstance(value, float) else one_line(value)
+
+
+def aligned(values: Iterable[Any]) -> list[str]:
+    """Values with four digits and their points below each other, for a column that begins at the
+    left."""
+    texts = [f"{v:#.4g}".removesuffix(".") if isinstance(v, float) else number(v) for v in values]
+    wholes = [len(text.partition(".")[0]) for text in texts]
+    return [" " * (max(wholes) - whole) + text for whole, text in zip(wholes, texts, strict=True)]
 
 
 def cost(value: Any, unit: str) -> str:
-    return "-" if value is None else one_line(cost_amount(value, unit))
+    """A cost with three digits. Beside it stands what `cost_label` says."""
+    if value is None:
+        return "-"
+    text = cost_amount(value, unit if unit in ("s", "bytes") else "", 3)
+    amount, _, name = text.partition(" ")
+    return f"{float(amount):g} {name}".rstrip()
+
+
+def cost_label(unit: str) -> str:
+    """`cost`, or `cost (money)` for a cost with a name of its own."""
+    return "cost" if unit in ("s", "bytes", "") else f"cost ({one_line(unit)})"
+
+
+def named_cost(value: float, unit: str) -> str:
+    """A cost where there is no label: `12 s`, `2.8 (money)`."""
+    return one_line(cost_amount(value, unit))
 
 
 def params_text(params: Mapping[str, Any]) -> str:
@@ -98,10 +118,12 @@ def trials_table(entries: Iterable[Data], unit: str) -> Table:
     """Trials with value, cost and parameters."""
     listed = list(entries)
     sized = any(e["train_size"] < 1.0 and e["size_parameter"] is None for e in listed)
-    made = table("trial", "value", "cost", *(["data"] * sized), "parameters", right=(0, 1, 2))
-    for e in listed:
+    heads = ("trial", "value", cost_label(unit), *(["data"] * sized), "parameters")
+    made = table(*heads, right=(0, 2))
+    made.columns[1].no_wrap = True
+    for e, value in zip(listed, aligned(e["value"] for e in listed), strict=True):
         size = [percent(e["train_size"])] * sized
-        row = (str(e["trial"]), number(e["value"], zeros=True), cost(e["cost"], unit), *size)
+        row = (str(e["trial"]), value, cost(e["cost"], unit), *size)
         add_row(made, *row, params_text(e["params"]))
     return made
 
@@ -115,7 +137,7 @@ def status(data: Data) -> Iterator[RenderableType]:
     if paused is not None:
         since = ago(paused["at"]).removesuffix(" ago")
         pause = ": ".join(filter(None, [since and f"for {since}", paused["reason"]])) or "yes"
-    spent = "" if data["spent"] is None else cost(data["spent"], data["unit"])
+    spent = "" if data["spent"] is None else named_cost(data["spent"], data["unit"])
     yield facts(
         [
             ("study", one_line(data["study"])),
@@ -160,7 +182,7 @@ def best(data: Data) -> Iterator[RenderableType]:
         [
             ("trial", str(trial["trial"])),
             ("value", number(trial["value"])),
-            ("cost", cost(trial["cost"], data["unit"])),
+            (cost_label(data["unit"]), cost(trial["cost"], data["unit"])),
             ("data", _share(trial)),
             *((one_line(name), _setting(value)) for name, value in trial["params"].items()),
         ]
@@ -188,7 +210,7 @@ def prediction(data: Data) -> Iterator[RenderableType]:
     rows = [("value", f"{number(data['value'])}   ({number(low)} to {number(high)})")]
     if data["cost"] is not None:
         ends = [cost(data[key], data["unit"]) for key in ("cost", "cost_low", "cost_high")]
-        rows.append(("cost", f"{ends[0]}   ({ends[1]} to {ends[2]})"))
+        rows.append((cost_label(data["unit"]), f"{ends[0]}   ({ends[1]} to {ends[2]})"))
     if data["score"] is not None:
         rows.append(("score", number(data["score"])))
     rows += [("data", _share(data))]

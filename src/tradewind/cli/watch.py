@@ -48,7 +48,8 @@ class Watcher:
         self.study, self.follower = study, Follower(study)
         self.events: list[str] = []
         self.trouble: str | None = None
-        self._best: tuple[int, str, list[Any]] = (-1, "", [])  # as of this many finished trials
+        self._best: tuple[str, list[Any]] = ("", [])
+        self._best_at: Any = None  # as of so many finished trials, and this goal
         self._pause: Any = None
         self._goal: Any = None
 
@@ -116,14 +117,16 @@ class Watcher:
 
     def best(self) -> tuple[str, list[Any]]:
         """The sentence about the best trial, and the frontier. Both are computed when a trial has
-        finished."""
-        finished = self.follower.counts()["finished"]
-        if finished != self._best[0]:
-            try:
-                self._best = (finished, str(self.study.explain()), self.study.frontier())
-            except NothingFinished:
-                self._best = (finished, "", [])
-        return self._best[1:]
+        finished, or when the goal has changed."""
+        now = (self.follower.counts()["finished"], self.follower.state.goal)
+        if now != self._best_at:
+            with suppress(StorageError):  # it is away: the last ones stay
+                try:
+                    self._best = str(self.study.explain()), self.study.frontier()
+                except NothingFinished:
+                    self._best = "", []
+                self._best_at = now
+        return self._best
 
 
 def _in_time(trials: list[Trial]) -> list[Trial]:
@@ -134,7 +137,7 @@ def _event(trial: Trial, unit: str) -> str:
     """What happened to a trial last; nothing if it only waits."""
     match trial.state:
         case State.FINISHED:
-            price = "" if trial.cost is None else f" at {tables.cost(trial.cost, unit)}"
+            price = "" if trial.cost is None else f" at {tables.named_cost(trial.cost, unit)}"
             text = f"finished: {tables.number(trial.value)}{price}"
         case State.FAILED:
             why = answers.failures([trial])[0]["message"]

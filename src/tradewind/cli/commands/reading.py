@@ -11,7 +11,7 @@ from tradewind.cli.options import By, Goal, Json, Like, Name, Params, Store, Tra
 
 
 def status(store: Store = None, name: Name = None, as_json: Json = False) -> None:
-    """How a study stands.
+    """Show how a study stands.
 
     Trials, cost, the best one, what runs, and what failed.
 
@@ -36,7 +36,7 @@ def watch(
     ] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
 ) -> None:
-    """A study, live.
+    """Follow a study, live.
 
     Counts, running trials, the best so far, the frontier and the last events. It ends with q or
     Ctrl-C. Piped, it prints a line for every event.
@@ -53,7 +53,7 @@ def watch(
 
 
 def best(store: Store = None, goal: Goal = None, name: Name = None, as_json: Json = False) -> None:
-    """The best trial, under any goal.
+    """Show the best trial, under any goal.
 
     \b
     Examples:
@@ -84,7 +84,7 @@ def frontier(
     by: By = None,
     as_json: Json = False,
 ) -> None:
-    """The efficient trials, cheapest first.
+    """Show the efficient trials, cheapest first.
 
     No other trial is both better and cheaper than one of these.
 
@@ -105,7 +105,7 @@ def frontier(
 def explain(
     store: Store = None, goal: Goal = None, name: Name = None, as_json: Json = False
 ) -> None:
-    """The best trial in one sentence.
+    """Explain the best trial in one sentence.
 
     What it costs and gains against the most accurate one.
 
@@ -132,7 +132,7 @@ def predict(
     name: Name = None,
     as_json: Json = False,
 ) -> None:
-    """What to expect of a configuration.
+    """Predict what a configuration achieves and costs.
 
     Value and cost of one run, with the interval that holds nine of ten runs.
 
@@ -178,7 +178,7 @@ def replay(store: Store = None, name: Name = None, as_json: Json = False) -> Non
 
 
 def studies(store: Store = None, as_json: Json = False) -> None:
-    """The studies in a store.
+    """List the studies in a store.
 
     \b
     Examples:
