@@ -276,5 +276,5 @@
     return picture;
   }
 
-  tw.marks = { drawMarks, isMoving, sample, shape, circle, star, pixel, dash };
+  tw.marks = { drawMarks, isMoving, sample, star, pixel };
 })((globalThis.tradewind = globalThis.tradewind || {}));
