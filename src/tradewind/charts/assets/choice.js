@@ -215,9 +215,10 @@
       const draw = (frame, scene) => {
         const { kind, value } = this.shown();
         const at = (scene.byTrial.get(this.store.chosen) || []).find((item) => item.frame === frame);
-        entry.hidden = kind !== "tradeoff" || !at;
+        const level = kind === "tradeoff" && at;
+        entry.classList.toggle("away", !level);
         if (kind === "limit") return limitGuide(frame, value);
-        return entry.hidden ? [] : worthGuide(frame, at, (cost) => this.penalty(value, cost));
+        return level ? worthGuide(frame, at, (cost) => this.penalty(value, cost)) : [];
       };
       return { entry, draw };
     }
