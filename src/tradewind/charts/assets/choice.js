@@ -94,7 +94,8 @@
       this.panes = el("div");
       this.tabs = el("div");
       const head = el("div", { class: "spread" }, this.tabs, this.reset);
-      this.node = el("div", { class: "choice card" }, head, this.panes, this.said);
+      this.foot = el("div", { class: "spread" }, this.said); // the dashboard adds a button
+      this.node = el("div", { class: "choice card" }, head, this.panes, this.foot);
       this.update();
     }
 
