@@ -189,6 +189,8 @@ def test_ten_thousand_trials_stay_usable(open_report: OpenReport) -> None:
     page = open_report(page_data(10_000))
     page.set_default_timeout(60_000)
     expect(page.locator(".count")).to_have_text("10,000 trials")
+    dots = page.locator("[data-chart=frontier] .dots").first
+    assert float(dots.evaluate("(node) => parseFloat(getComputedStyle(node).strokeWidth)")) > 2.0
     fill(page, "accuracy>0.9")
     sort_by(page, "accuracy")
     assert page.locator("tbody tr").count() == 50

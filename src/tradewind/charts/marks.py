@@ -220,14 +220,14 @@ def draw_strands(pen: Pen, layer: Strands, *, size: float) -> None:
 
 def _strand_axes(pen: Pen, layer: Strands, cells: Any, size: float) -> None:
     ax, palette = pen.ax, pen.palette
-    wide = 13  # letters between two axes
+    wide = 14  # letters between two axes
     for i, name in enumerate(layer.axes):
         ax.plot([i, i], [0.0, 1.0], color=palette.soft, linewidth=1.0, zorder=3)
-        label = textwrap.wrap(name, wide, max_lines=2, placeholder="…") or [name[:wide]]
+        label = textwrap.wrap(name, wide, max_lines=2, placeholder="…", break_long_words=False)
         ax.text(
             i,
             1.06,
-            "\n".join(drawable(line) for line in label),
+            "\n".join(drawable(_cut(line, wide)) for line in label),
             ha="center",
             va="bottom",
             fontsize=size,
@@ -238,17 +238,20 @@ def _strand_axes(pen: Pen, layer: Strands, cells: Any, size: float) -> None:
         if len(cells) and (cells[:, i] == _UNSET).any():
             ticks = [*ticks, (_UNSET, "not set")]
         for place, text in ticks:
-            short = text if len(text) <= wide else text[: wide - 1] + "…"
             ax.text(
                 i + 0.05,
                 place,
-                drawable(short),
+                drawable(_cut(text, wide)),
                 va="center",
                 fontsize=size - 0.5,
                 color=palette.text,
                 path_effects=halo(pen),
                 zorder=6,
             )
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def halo(pen: Pen) -> list[Any]:

@@ -82,7 +82,7 @@ def _width(chart: Chart) -> float:
     for panel in chart.panels:
         for layer in panel.layers:
             if isinstance(layer, Strands):
-                return min(max(7.5, 1.05 * len(layer.axes) + 0.4), 20.0)
+                return min(max(7.5, 1.15 * len(layer.axes) + 0.4), 20.0)
     return 7.5 if len(chart.panels) < 2 else 10.0
 
 

@@ -94,9 +94,7 @@
 
     // The share of the training data: a parameter in some studies, a column of its own in others.
     size(trial) {
-      const { best, parameters } = this.store.data;
-      if (best && best.trial === trial) return best.train_size;
-      const own = (parameters || []).find((one) => one.kind === "train_size");
+      const own = (this.store.data.parameters || []).find((one) => one.kind === "train_size");
       return own ? this.store.params(trial)[own.name] : this.store.cell(trial, "train_size");
     }
 

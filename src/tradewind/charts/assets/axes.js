@@ -67,6 +67,11 @@
     return kept;
   };
 
+  const allClear = (labels, clear) => labels.every((label, i) => i === 0 || clear(labels[i - 1], label));
+
+  // The first set of labels that do not touch, or what fits of the last one.
+  const finest = (levels, clear) => levels.find((labels) => allClear(labels, clear)) || thin(levels.pop(), clear);
+
   // Labels of a vertical axis: the finest set whose lines do not touch.
   function verticalLabels(axis, at, height, most) {
     if (axis.scale === "category") {
@@ -74,14 +79,10 @@
       return thin(labels, (a, b) => b.pixel - a.pixel >= SIZE + 3);
     }
     const clear = (a, b) => Math.abs(b.pixel - a.pixel) >= SIZE + 10;
-    for (const level of ticks(axis, at.domain, height, 44)) {
-      const labels = level.map((tick) => ({ ...tick, pixel: at.at(tick.at) }));
-      if (labels.every((label, i) => i === 0 || clear(labels[i - 1], label))) return labels;
-    }
-    return thin(
-      ticks(axis, at.domain, height, 44)
-        .pop()
-        .map((t) => ({ ...t, pixel: at.at(t.at) })),
+    return finest(
+      ticks(axis, at.domain, height, 44).map((level) =>
+        level.map((tick) => ({ ...tick, pixel: at.at(tick.at) })),
+      ),
       clear,
     );
   }
@@ -99,8 +100,7 @@
     const levels = ticks(axis, at.domain, width, 64).map((level) =>
       level.map((tick) => placed({ ...tick, pixel: at.at(tick.at) }, edges)),
     );
-    const fits = (labels) => labels.every((label, i) => i === 0 || apart(labels[i - 1], label));
-    return { labels: levels.find(fits) || thin(levels.pop(), apart), upright: false };
+    return { labels: finest(levels, apart), upright: false };
   }
 
   // Names under an axis: in full, cut to the width they have, or upright; never one over another.
@@ -109,7 +109,7 @@
     const full = axis.labels.map((text, i) =>
       placed({ pixel: at.at(i), text: fit(text, 240), full: text }, edges),
     );
-    if (full.every((label, i) => i === 0 || apart(full[i - 1], label))) return { labels: full, upright: false };
+    if (allClear(full, apart)) return { labels: full, upright: false };
     if (band >= 44 + GAP) {
       const cut = axis.labels.map((text, i) =>
         placed({ pixel: at.at(i), text: fit(text, band - GAP), full: text }, edges),

@@ -299,5 +299,5 @@
     );
 
   tw.draw = draw;
-  tw.charts = { boxes, scene, empty, put };
+  tw.charts = { scene, empty };
 })((globalThis.tradewind = globalThis.tradewind || {}));

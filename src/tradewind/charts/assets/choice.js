@@ -94,7 +94,8 @@
       this.panes = el("div");
       this.tabs = el("div");
       const head = el("div", { class: "spread" }, this.tabs, this.reset);
-      this.node = el("div", { class: "choice card" }, head, this.panes, this.said);
+      this.foot = el("div", { class: "spread" }, this.said); // the dashboard adds a button
+      this.node = el("div", { class: "choice card" }, head, this.panes, this.foot);
       this.update();
     }
 
@@ -215,9 +216,10 @@
       const draw = (frame, scene) => {
         const { kind, value } = this.shown();
         const at = (scene.byTrial.get(this.store.chosen) || []).find((item) => item.frame === frame);
-        entry.hidden = kind !== "tradeoff" || !at;
+        const level = kind === "tradeoff" && at;
+        entry.classList.toggle("away", !level);
         if (kind === "limit") return limitGuide(frame, value);
-        return entry.hidden ? [] : worthGuide(frame, at, (cost) => this.penalty(value, cost));
+        return level ? worthGuide(frame, at, (cost) => this.penalty(value, cost)) : [];
       };
       return { entry, draw };
     }

@@ -104,5 +104,5 @@
     return { matches: (row) => tests.every((test) => test(row)), problem };
   }
 
-  tw.filter = { parse, amount, columnOf };
+  tw.filter = { parse };
 })((globalThis.tradewind = globalThis.tradewind || {}));

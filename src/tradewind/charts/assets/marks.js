@@ -83,7 +83,7 @@
       add({ x, y, index: i, size });
     }
     const shown = svg("path", { class: `points${dots ? " dots" : ""} role-${layer.role}`, d: path });
-    if (dots) shown.setAttribute("stroke-width", 2 * size);
+    if (dots) shown.style.strokeWidth = `${2 * size}px`; // an attribute would yield to the style sheet
     return [shown, edge && svg("path", { class: `points role-${layer.role}`, d: edge })];
   }
 
@@ -276,5 +276,5 @@
     return picture;
   }
 
-  tw.marks = { drawMarks, isMoving, sample, shape, circle, star, pixel, dash };
+  tw.marks = { drawMarks, isMoving, sample, star, pixel };
 })((globalThis.tradewind = globalThis.tradewind || {}));

@@ -2,7 +2,7 @@
 (function (tw) {
   "use strict";
 
-  const { general, spoken, bytes, plain, day, time, two, exact } = tw.format;
+  const { general, spoken, bytes, plain, day, time, two } = tw.format;
   const MINUTE = 60,
     HOUR = 3600,
     DAY = 86400;
@@ -233,5 +233,5 @@
     return counts.map((count) => linearTicks(low, high, count, axis.format));
   }
 
-  tw.scales = { scale, domain, ticks, exact };
+  tw.scales = { scale, domain, ticks };
 })((globalThis.tradewind = globalThis.tradewind || {}));

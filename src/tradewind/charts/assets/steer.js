@@ -32,12 +32,10 @@
     // The page is there: the choice of the reader can become the goal.
     attach(page) {
       this.page = page;
-      this.adopt = button("Make this the study’s goal", () => this.changeGoal(), { class: "button small adopt", hidden: true });
+      this.adopt = button("Make this the study’s goal", () => this.changeGoal(), { class: "button small away" });
       this.adopt.disabled = !this.maySteer;
-      page.answer.choice.node.querySelector(".actions").prepend(this.adopt);
-      this.onChoice = () => {
-        this.adopt.hidden = page.selected().goal.kind === "own";
-      };
+      page.answer.choice.foot.append(this.adopt);
+      this.onChoice = () => this.adopt.classList.toggle("away", page.selected().goal.kind === "own");
       document.addEventListener("tradewind:choice", this.onChoice);
     }
 

@@ -113,5 +113,5 @@
     return Math.abs(from + (position - i) * (to - from) - y);
   }
 
-  tw.strands = { drawStrands, wanted, SHADES };
+  tw.strands = { drawStrands, wanted };
 })((globalThis.tradewind = globalThis.tradewind || {}));

@@ -377,5 +377,5 @@
     el("span", { class: `badge${STATES.includes(state) ? ` state-${state}` : ""}` }, brief(state, 30));
 
   tw.Table = Table;
-  tw.table = { csv, badge, sorted };
+  tw.table = { csv };
 })((globalThis.tradewind = globalThis.tradewind || {}));

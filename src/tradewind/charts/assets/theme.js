@@ -63,5 +63,5 @@
   }
 
   apply(remembered());
-  tw.theme = { toggle, choose };
+  tw.theme = { toggle };
 })((globalThis.tradewind = globalThis.tradewind || {}));

@@ -121,5 +121,5 @@
     }
   }
 
-  tw.together = { Together, overlay, MOST, ROLES };
+  tw.together = { Together, MOST };
 })((globalThis.tradewind = globalThis.tradewind || {}));

@@ -154,5 +154,5 @@
     };
   }
 
-  tw.walk = { walk, describe, nearest, inOrder };
+  tw.walk = { walk };
 })((globalThis.tradewind = globalThis.tradewind || {}));

@@ -8,19 +8,20 @@ from tradewind.study.figures.facts import Facts
 from tradewind.types import Array
 
 _BELOW = 0.25  # of the height of what matters is shown below it
-_MOST = 1 / 3  # of the trials may be left out
 _GAIN = 1.5  # a part of the values is shown only if all of them are so many times higher
-_STEP = 0.7  # of the height of what matters: a first step above this hides all other steps
+_STEP = 0.8  # of the height of what matters: a first step above this hides all other steps
 _KEPT = 3  # steps are shown in any case
 _LARGEST = 1e308
 _ROOM = 0.01  # of the height, beyond the values that are shown
 
 
-def limits(facts: Facts, values: Array, matters: Array) -> tuple[float, float] | None:
+def limits(
+    facts: Facts, values: Array, matters: Array, *, most: float = 0.2
+) -> tuple[float, float] | None:
     """The limits of the axis for these values of trials (see `focus`); None if it shows all."""
     sign = facts.history.sign
     chosen = None if facts.choice is None else float(sign * facts.value[facts.choice])
-    shown = focus(sign * values, sign * matters, chosen)
+    shown = focus(sign * values, sign * matters, chosen, most=most)
     if shown is None or facts.maximize:
         return shown
     return -shown[1], -shown[0]
@@ -42,9 +43,12 @@ def beyond(facts: Facts, values: Array, limits: tuple[float, float] | None) -> s
     )
 
 
-def focus(quality: Array, matters: Array, chosen: float | None) -> tuple[float, float] | None:
+def focus(
+    quality: Array, matters: Array, chosen: float | None, *, most: float
+) -> tuple[float, float] | None:
     """The lowest and the highest quality in the picture; None if it shows all of them. What
-    `matters` is in it, but for its first steps if they dwarf the others, and so is the `chosen`."""
+    `matters` is in it, but for its first steps if they dwarf the others, and so is the `chosen`. At
+    `most` this share of the trials is left out."""
     unit = float(np.abs(quality).max(initial=0.0))
     if not len(matters) or unit == 0.0:
         return None
@@ -52,7 +56,7 @@ def focus(quality: Array, matters: Array, chosen: float | None) -> tuple[float, 
     steps = _without_first(np.sort(matters / unit))
     best = float(steps[-1])
     low = float(steps[0] if chosen is None else min(steps[0], chosen / unit))
-    bound = min(low - _BELOW * (best - low), float(np.quantile(q, _MOST, method="lower")))
+    bound = min(low - _BELOW * (best - low), float(np.quantile(q, most, method="lower")))
     lowest = _above_a_gap(np.sort(q), bound)
     height = float(q.max()) - lowest
     if height == 0.0 or float(np.ptp(q)) < _GAIN * height:

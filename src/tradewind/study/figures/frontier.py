@@ -46,7 +46,7 @@ def frontier(facts: Facts) -> Chart:
     if facts.choice is not None and np.isfinite(cost[facts.choice]):
         layers.append(_points(facts, np.array([facts.choice]), "best under the goal", "chosen"))
     values = facts.value[known]
-    shown = limits(facts, values, facts.value[facts.efficient])
+    shown = limits(facts, values, facts.value[facts.efficient], most=1 / 3)
     panel = Panel(cost_axis(facts), value_axis(facts, limits=shown), tuple(layers))
     noisy = "Results are noisy: what is believed of each trial is shown." * facts.is_noisy
     missing = len(facts.finished) - len(known)

@@ -48,6 +48,8 @@ def progress(facts: Facts, over: Over = "trials") -> Chart:
     order = np.argsort(x, kind="stable")  # those without a coordinate come last
     order = order[: np.isfinite(x).sum()]
     at, best = _best_so_far(facts, order)
+    if len(best) and facts.choice is not None:
+        best[-1] = facts.choice  # of several runs of one configuration, the typical one
     shown = thinned(order, [int(i) for i in best])
     values = facts.value[order]
     visible = limits(facts, values, facts.value[best])

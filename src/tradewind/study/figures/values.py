@@ -45,8 +45,9 @@ def ticks(p: Parameter) -> list[tuple[float, str]]:
     if not isinstance(p, (Float, Int)) or (0 < p.cells <= _LABELS and not p.log):
         places = (np.arange(p.cells) + 0.5) / p.cells
         every = math.ceil(p.cells / _LABELS)
-        say = percent if isinstance(p, TrainSize) else label
-        return [(round(float(u), 4), say(p.from_unit(float(u)))) for u in places[::every]]
+        values = [p.from_unit(float(u)) for u in places[::every]]
+        texts = [percent(float(str(v))) if isinstance(p, TrainSize) else label(v) for v in values]
+        return [(round(float(u), 4), text) for u, text in zip(places[::every], texts, strict=True)]
     found = [(0.0, label(p.from_unit(0.0)))]
     for value in _between(p):
         u = p.to_unit(p.check(value))
