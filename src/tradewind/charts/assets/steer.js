@@ -145,9 +145,10 @@
 
   // ---- running trials ----
 
-  // `about 3 min left`, or `over its estimate by 20 s`.
+  // `about 3 min left`, `over its estimate by 20 s`, or why neither is known.
   function rest(trial, now) {
     if (trial.waiting) return "proposed, not started";
+    if (trial.lost) return "its driver gives no sign of life";
     if (trial.expected_end === null || trial.expected_end === undefined) return "end unknown";
     const left = trial.expected_end - now;
     return left >= 0 ? `about ${spoken(Math.max(left, 1))} left` : `over its estimate by ${spoken(-left)}`;
