@@ -48,6 +48,9 @@
       const { study, live } = data;
       put(this.where, study.storage ? brief(study.storage, 120) : "");
       put(this.pausing, study.paused ? "Resume" : "Pause…");
+      const paused = Boolean(study.paused);
+      if (this.claim === this.paused && paused !== this.paused) this.say(""); // it is no longer so
+      this.paused = paused;
       this.painting = live && live.painting;
       this.queued.hidden = !study.queued;
       put(this.queued, study.queued ? `${tw.format.plural(study.queued, "configuration")} queued` : "");
@@ -77,8 +80,10 @@
     // Send a command and say how it went; true if it was carried out.
     async send(verb, body) {
       this.say("…");
+      this.claim = null;
       try {
         this.say(await tw.live.command(this.name, verb, body));
+        this.claim = { pause: true, resume: false }[verb]; // what the page says now: paused or not
         return true;
       } catch (error) {
         this.say(error.message, true);
