@@ -43,6 +43,9 @@ def test_pause_and_resume_work_on_a_driver_in_another_process(
         assert len(study.trials) == count
         page.get_by_role("button", name="Resume").click()
         said(page, "The study goes on")
+        study.pause("somebody else")
+        expect(page.locator(".said")).to_have_text("")  # it does not go on any more
+        study.resume()
         expect(page.locator(".live-word")).to_have_text("live")
         until(lambda: len(study.trials) > count)
 

@@ -53,6 +53,18 @@ def test_what_the_reader_has_set_up_stays(page: Page) -> None:
     expect(plot).to_be_focused()
 
 
+def test_the_readers_choice_does_not_drift_as_the_range_of_the_slider_grows(page: Page) -> None:
+    page.get_by_role("slider").focus()
+    for _ in range(40):
+        page.keyboard.press("ArrowRight")
+    chosen = page.evaluate("tradewind.page.selected().goal")
+    for factor in (1.07, 1.19, 1.4):
+        tradeoff = DATA["choices"]["tradeoff"]
+        larger = tradeoff | {"max": factor * 10 * (tradeoff["max"] or 1.0)}
+        update(page, {"choices": DATA["choices"] | {"tradeoff": larger}})
+    assert page.evaluate("tradewind.page.selected().goal") == chosen
+
+
 def test_rows_are_replaced_and_added(page: Page) -> None:
     row = [*DATA["trials"]["rows"][0]]
     row[2] = 0.12345

@@ -160,3 +160,17 @@ def test_without_scripts_the_page_says_what_is_missing(chromium: Browser, tmp_pa
     page.goto(path.as_uri())
     expect(page.locator("main")).to_contain_text("JavaScript")
     context.close()
+
+
+def test_the_largest_and_the_smallest_numbers_have_a_place(open_report: OpenReport) -> None:
+    page = open_report(page_data(4))
+    found = page.evaluate(
+        """[[1e-300, 1e300], [1, 1e300], [5e-324, 1.7e308], [3, 3]].map(([low, high]) => {
+            const axis = { scale: "log", format: "number" }, steps = [{ from: low }];
+            const domain = tradewind.scales.domain([low, high], axis);
+            const ticks = tradewind.scales.ticks(axis, domain, 600, 64);
+            const { positions } = tradewind.steps.limit({ low, high, steps });
+            return [...domain, ...positions, ticks.length].every(Number.isFinite);
+        })"""
+    )
+    assert found == [True] * 4

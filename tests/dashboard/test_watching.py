@@ -86,6 +86,21 @@ def test_a_page_follows_what_others_do(tmp_path: Path) -> None:
     run(follow())
 
 
+def test_a_trial_whose_driver_gives_no_sign_of_life_is_marked(tmp_path: Path) -> None:
+    study = make_study(database(tmp_path))
+
+    async def follow() -> None:
+        kept, trial = study.ask(lease=600.0), study.ask(lease=0.01)
+        watched, shown = await watching(database(tmp_path))
+        await shown.until(lambda p: p["live"]["lost"] == [trial.number])
+        assert [one["trial"] for one in shown.picture["running"]] == [kept.number, trial.number]
+        study.beat(trial, lease=600.0)
+        await shown.until(lambda p: p["live"]["lost"] == [])
+        await watched.end()
+
+    run(follow())
+
+
 def test_a_change_of_the_goal_by_somebody_else_is_painted(tmp_path: Path) -> None:
     study = make_study(database(tmp_path))
 

@@ -105,7 +105,7 @@ def _enqueue(data: Mapping[str, Any]) -> Command:
 
     def enqueue(study: Study) -> str:
         study.enqueue(params, train_size=size)
-        return "The configuration is queued: a free worker takes it next."
+        return "The configuration is queued: it runs before anything new is proposed."
 
     return enqueue
 

@@ -65,10 +65,16 @@ def conditions(study: Study, name: str) -> list[dict[str, Any]]:
 
 
 def with_status(
-    picture: Picture, follower: Follower, away: str | None = None, *, painting: bool = False
+    picture: Picture,
+    follower: Follower,
+    away: str | None = None,
+    *,
+    painting: bool = False,
+    lost: Sequence[int] = (),
 ) -> Picture:
     """The picture with counts, running trials and the like as they are now. `away` says why the
-    store cannot be read, and `painting` that the figures that need models are still missing."""
+    store cannot be read, and `painting` that the figures that need models are still missing.
+    `lost` are trials that no driver holds any more."""
     state = follower.state
     study = {
         **picture["study"],
@@ -80,7 +86,12 @@ def with_status(
         "stopped": state.stopped,
     }
     running = [plain(asdict(trial)) for trial in follower.running()]
-    live = {"away": away, "waiting": follower.waiting(), "painting": painting}
+    live = {
+        "away": away,
+        "waiting": follower.waiting(),
+        "lost": [trial["trial"] for trial in running if trial["trial"] in lost],
+        "painting": painting,
+    }
     return {**picture, "study": study, "running": running, "live": live}
 
 

@@ -60,6 +60,7 @@ class Watched:
         self._packed: tuple[Picture, bytes] | None = None
         self._away: str | None = None  # why the store cannot be read,
         self._lost = False  # and whether the study must be loaded again
+        self._lost_trials: list[int] = []  # whose drivers give no sign of life
         self._read = self._painted = -1  # of the log: what was read, and what was painted
         self._chosen, self._choose_at = True, 0.0  # whether the best trial is known, or when to ask
         self._unpainted: list[Trial] = []  # what has changed since the last painting began,
@@ -164,12 +165,13 @@ class Watched:
         return new, _messages(("status", old, new))
 
     def _follow(self, old: Picture) -> tuple[Picture, list[tuple[str, Change]]]:
+        lost = self._follower.lost()  # as of the last look: those that still run now are lost
         news = self._follower.look()
-        self._away, self._read = None, news.position
+        self._away, self._read, self._lost_trials = None, news.position, lost
         self._unpainted += news.changed
         self._chosen = self._chosen and not news.may_choose
         rows = self._choose(with_rows(old, news.changed))
-        new = with_status(rows, self._follower, painting=self._painted < 0)
+        new = with_status(rows, self._follower, painting=self._painted < 0, lost=lost)
         messages = _messages(("rows", old, rows), ("status", rows, new))
         return (new if messages else old), messages
 
@@ -209,7 +211,7 @@ class Watched:
             rows = with_rows(painted, self._unpainted)
             if self._chosen_since:
                 rows = with_choice_of(rows, self.picture)
-            new = with_status(rows, self._follower, self._away)
+            new = with_status(rows, self._follower, self._away, lost=self._lost_trials)
         except Exception:  # the next look will say so
             logger.exception("the figures of study %r could not be shown", self.name)
             return self.picture, None

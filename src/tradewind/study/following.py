@@ -70,6 +70,12 @@ class Follower:
         """The trials that run now, and when they should end."""
         return running_trials(self._running.values(), self._expected)
 
+    def lost(self) -> list[int]:
+        """The running trials whose drivers have given no sign of life for a while: their leases
+        have run out. One of them may have ended since the last look."""
+        leased = self._running.keys() & self.state.leased
+        return sorted(leased - self._session.log.beat([], 0.0)) if leased else []
+
     def waiting(self) -> list[int]:
         """The numbers of the trials that were proposed or put back, and have not started."""
         return sorted(self._waiting)

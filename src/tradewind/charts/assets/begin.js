@@ -129,8 +129,9 @@
 
   // What the page shows of the data: waiting trials stand beside the running ones.
   function shown(data) {
-    const waiting = ((data.live || {}).waiting || []).map((trial) => ({ trial, waiting: true }));
-    return { ...data, running: [...data.running, ...waiting], study: { ...data.study, made: now() } };
+    const waiting = data.live.waiting.map((trial) => ({ trial, waiting: true }));
+    const running = data.running.map((trial) => (data.live.lost.includes(trial.trial) ? { ...trial, lost: true } : trial));
+    return { ...data, running: [...running, ...waiting], study: { ...data.study, made: now() } };
   }
 
   const KEYS = (change) => (change && change["{"] ? Object.keys(change["{"]) : null);

@@ -23,12 +23,13 @@
       this.take(choice);
     }
 
-    // New steps; the value stays where it is.
+    // New steps; the value stays what it is, and gets a position of its own if it has none.
     take(
       choice,
       value = choice.start ?? choice.positions[choice.kind === "limit" ? choice.positions.length - 1 : 0],
     ) {
-      this.choice = choice;
+      const positions = [...new Set([...choice.positions, value])].sort((a, b) => a - b);
+      this.choice = { ...choice, positions };
       put(this.label, choice.question);
       put(this.ends, ...choice.ends.map((text) => el("span", {}, text)));
       this.input.max = choice.positions.length - 1;

@@ -61,7 +61,7 @@
       const title = el("h2", { id: unique("title") }, "Queue a configuration");
       this.submit = el("button", { type: "submit", class: "button strong" }, "Queue it");
       this.form = el("form", { novalidate: true }, title,
-        el("p", { class: "soft" }, "A free worker runs it next. What you leave blank is drawn at random."),
+        el("p", { class: "soft" }, "It runs before anything new is proposed. What you leave blank is drawn at random."),
         this.start, this.body, this.problem,
         el("div", { class: "actions" }, this.submit, button("Cancel", () => this.node.close())));
       this.form.addEventListener("submit", (event) => {

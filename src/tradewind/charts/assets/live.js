@@ -146,7 +146,9 @@
           alive();
           if (!heard) on.state("live", "");
           heard = true;
-          const found = split(text + value);
+          text += value;
+          if (!value.includes("\n")) continue; // a long message comes in many pieces
+          const found = split(text);
           text = found.rest;
           for (const message of found.messages) {
             if (message.event === "reset") await on.reset(); // it says what is known then

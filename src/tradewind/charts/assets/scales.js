@@ -65,8 +65,9 @@
     }
     if (low > high) return log ? [0.1, 1] : [0, 1];
     if (log) {
-      const room = Math.max(0.04 * Math.log(high / low), low === high ? Math.log(2) : 0.02);
-      return [low * Math.exp(-room), high * Math.exp(room)];
+      const range = Math.log(high) - Math.log(low); // high / low may be too large for a number
+      const room = Math.max(0.04 * range, low === high ? Math.log(2) : 0.02);
+      return [Math.max(low * Math.exp(-room), 1e-307), Math.min(high * Math.exp(room), 1e307)];
     }
     const amount = axis.format === "seconds" || axis.format === "bytes";
     const fromZero = (zero || (amount && low >= 0)) && low >= 0;

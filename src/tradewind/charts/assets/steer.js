@@ -46,6 +46,9 @@
       const { study, live } = data;
       put(this.where, study.storage ? brief(study.storage, 120) : "");
       put(this.pausing, study.paused ? "Resume" : "Pause…");
+      const paused = Boolean(study.paused);
+      if (this.claim === this.paused && paused !== this.paused) this.say(""); // it is no longer so
+      this.paused = paused;
       this.painting = live && live.painting;
       this.queued.hidden = !study.queued;
       put(this.queued, study.queued ? `${tw.format.plural(study.queued, "configuration")} queued` : "");
@@ -75,8 +78,10 @@
     // Send a command and say how it went; true if it was carried out.
     async send(verb, body) {
       this.say("…");
+      this.claim = null;
       try {
         this.say(await tw.live.command(this.name, verb, body));
+        this.claim = { pause: true, resume: false }[verb]; // what the page says now: paused or not
         return true;
       } catch (error) {
         this.say(error.message, true);
@@ -143,9 +148,10 @@
 
   // ---- running trials ----
 
-  // `about 3 min left`, or `over its estimate by 20 s`.
+  // `about 3 min left`, `over its estimate by 20 s`, or why neither is known.
   function rest(trial, now) {
     if (trial.waiting) return "proposed, not started";
+    if (trial.lost) return "its driver gives no sign of life";
     if (trial.expected_end === null || trial.expected_end === undefined) return "end unknown";
     const left = trial.expected_end - now;
     return left >= 0 ? `about ${spoken(Math.max(left, 1))} left` : `over its estimate by ${spoken(-left)}`;

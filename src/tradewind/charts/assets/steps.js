@@ -21,7 +21,8 @@
   // Round values with equal ratios, and the exact ones, each once and ascending.
   function positions(low, high, exact) {
     const values = new Set(exact);
-    for (let i = 0; i <= GRID; i += 1) values.add(significant(low * (high / low) ** (i / GRID), 3));
+    const [from, to] = [low, high].map(Math.log);
+    for (let i = 0; i <= GRID; i += 1) values.add(significant(Math.exp(from + ((to - from) * i) / GRID), 3));
     return [...values].filter((value) => value >= low).sort((a, b) => a - b);
   }
 
