@@ -22,6 +22,7 @@ from tests import pages
 from tests.pages import PAGES, ROOT, blocks
 
 SHELLS = ("bash", "sh", "console")
+HOW_TOS = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -114,6 +115,13 @@ def meant(node: ast.AST) -> list[Any] | None:
     if owners is None:
         return None
     return [getattr(o, node.attr) for o in owners if hasattr(o, node.attr)]
+
+
+@pytest.mark.parametrize("page", HOW_TOS, ids=lambda p: p.name)
+def test_a_how_to_leads_with_code_and_says_what_happens_when_it_goes_wrong(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert blocks(text)[0].line < 12
+    assert "\n## When it goes wrong\n" in text or page.name == "failures.md"
 
 
 def test_a_decision_record_is_a_page() -> None:
