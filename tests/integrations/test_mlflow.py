@@ -246,6 +246,24 @@ def test_names_and_values_that_mlflow_does_not_take_are_changed(uri: str) -> Non
     assert len(trials[0].data.params) == 5
 
 
+@pytest.mark.parametrize("name", ["Bob's study", "n" * 900])
+def test_any_name_of_a_study_is_that_of_an_experiment(uri: str, name: str) -> None:
+    study = tw.create_study(SPACE, seed=0, name=name)
+    for _ in range(2):
+        tw.integrations.MLflow(tracking_uri=uri).log(study)
+    found = mlflow.MlflowClient(uri).search_experiments(filter_string="name != 'Default'")
+    assert [it.name for it in found] == [name[:240].replace("'", "_")]
+
+
+def test_text_that_cannot_be_encoded_is_shown_without_it(uri: str) -> None:
+    study = tw.create_study({"x": ["a\ud800", "b"]}, seed=0, name="odd")
+    study.add({"x": "a\ud800"}, 1.0, attributes={"note": "\udfff!"})
+    tw.integrations.MLflow(tracking_uri=uri).log(study)
+    data = runs(uri, "odd")[1][0].data
+    assert data.params == {"x": "a?"}
+    assert data.tags["attributes/note"] == "?!"
+
+
 def test_long_names_are_cut_and_stay_different(uri: str) -> None:
     long = "é" * 300
     space = tw.Space(dict.fromkeys((long + "a", long + "b", "c" * 300), tw.Int(1, 2)))

@@ -127,6 +127,13 @@ def test_hostile_names_stay_within_the_folder(tmp_path: Path) -> None:
     assert curve(logs, "attributes/../x") == {0: 1.0}
 
 
+def test_text_that_cannot_be_encoded_is_shown_without_it(tmp_path: Path) -> None:
+    study = tw.create_study({"x": ["a\ud800", "b"]}, seed=0)
+    study.add({"x": "a\ud800"}, 1.0, attributes={"\udfff!": 2.0})
+    tw.integrations.TensorBoard(tmp_path).log(study)
+    assert curve(tmp_path, "attributes/?!") == {0: 2.0}
+
+
 def test_a_folder_that_cannot_be_written_does_not_end_the_search(
     study: tw.Study, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

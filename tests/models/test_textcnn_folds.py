@@ -11,6 +11,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 import tradewind as tw
+from tests.models import needs
 from tests.models.reviews import reviews, small
 from tradewind.models import TextCNN
 from tradewind.models.textcnn import estimator
@@ -24,7 +25,7 @@ def stacking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.usefixtures("stacking")
-@pytest.mark.parametrize("unknown", ["random", "word2vec"])
+@pytest.mark.parametrize("unknown", ["random", pytest.param("word2vec", marks=needs.gensim)])
 @pytest.mark.parametrize("validation", ["train", "test"])
 def test_folds_at_once_are_folds_one_by_one(unknown: Any, validation: Any) -> None:
     texts, labels = reviews(61)

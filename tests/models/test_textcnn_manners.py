@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import KFold
 
+from tests.models import needs
 from tests.models.reviews import reviews, small, vectors
 from tradewind.models import TextCNN, WordVectors
 from tradewind.models.textcnn import estimator
@@ -50,6 +51,7 @@ def test_the_defaults_are_those_of_kim() -> None:
     assert TextCNN().get_params() == kim | thesis | off | unset | ours
 
 
+@needs.gensim
 def test_the_window_is_that_of_word2vec() -> None:
     texts, labels = reviews(60)
     narrow, wide = (
@@ -96,7 +98,7 @@ OTHER_VECTORS = WordVectors(("goodish", "good"), np.ones((2, 3), dtype=np.float3
         {"vectors": OTHER_VECTORS},
         {"vectors": None},
         {"channels": "multichannel"},
-        {"unknown": "word2vec", "window": 2},
+        pytest.param({"unknown": "word2vec", "window": 2}, marks=needs.gensim),
         {"random_state": 5},
     ],
 )

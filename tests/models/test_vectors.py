@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gensim.models import Word2Vec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
 
+from tests.models import needs
 from tradewind.errors import DataError
 from tradewind.models.vectors import (
     WordVectors,
@@ -564,6 +564,7 @@ def test_any_number_of_vectors_can_be_drawn(words: list[str], dimensions: int) -
 # ---- word2vec ----
 
 
+@needs.gensim
 def test_word2vec_trains_the_words_of_the_texts() -> None:
     table = word2vec(TEXTS, ["blue", "red"], 8, seed=1)
     assert table.shape == (2, 8)
@@ -573,7 +574,10 @@ def test_word2vec_trains_the_words_of_the_texts() -> None:
     assert not np.array_equal(table, word2vec(TEXTS, ["blue", "red"], 8, window=1, seed=1))
 
 
+@needs.gensim
 def test_a_word_that_the_texts_have_once_is_trained() -> None:
+    from gensim.models import Word2Vec
+
     texts = [*TEXTS, ["red", "once", "blue"]]
     table = word2vec(texts, ["once", "never"], 50, seed=1)
     plain = Word2Vec(
@@ -583,12 +587,14 @@ def test_a_word_that_the_texts_have_once_is_trained() -> None:
     assert "never" not in plain.wv
 
 
+@needs.gensim
 def test_words_that_the_texts_lack_are_drawn_like_the_others() -> None:
     table = word2vec(TEXTS, ["unheard", "red"], 200, seed=1)
     assert np.array_equal(table[1], word2vec(TEXTS, ["red"], 200, seed=1)[0])
     assert table[0].var() == pytest.approx(word2vec(TEXTS, ["red"], 200, seed=1).var(), rel=0.5)
 
 
+@needs.gensim
 @pytest.mark.parametrize("texts", [[], [[]]])
 def test_without_words_in_the_texts_all_are_drawn(texts: list[list[str]]) -> None:
     expected = random_vectors(["a"], 4, spread=0.25, seed=-3)
@@ -600,6 +606,7 @@ def test_texts_must_be_tokens() -> None:
         word2vec(["a text"], ["a"], 4, seed=0)  # type: ignore[list-item]
 
 
+@needs.gensim
 @pytest.mark.slow
 def test_word2vec_gives_the_same_in_every_process() -> None:
     code = (
@@ -697,6 +704,7 @@ def test_without_vectors_all_words_are_drawn() -> None:
     assert embedding([], None, dimensions=2).tolist() == [[0, 0]]
 
 
+@needs.gensim
 def test_unknown_words_can_be_trained() -> None:
     known = WordVectors(("red",), np.ones((1, 8), dtype=np.float32))
     table = embedding(["blue", "red", "green"], known, unknown="word2vec", texts=TEXTS, seed=1)

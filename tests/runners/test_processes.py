@@ -475,7 +475,10 @@ PRINTS = """
 """
 
 
-@pytest.mark.parametrize("closed", ["os.close(1)", "os.close(0); os.close(1)"])
+@pytest.mark.parametrize(
+    "closed",
+    ["os.close(1)", "os.close(0); os.close(1)", "os.close(1); os.open(os.devnull, os.O_RDONLY)"],
+)
 def test_workers_of_a_driver_with_closed_streams_may_print(closed: str) -> None:
     assert "[0.5, 0.5]" in in_a_new_interpreter(PRINTS.format(before=closed))
 

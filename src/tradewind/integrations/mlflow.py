@@ -9,6 +9,7 @@ from tradewind.integrations.mlflow_runs import StudyRuns
 from tradewind.integrations.tracker import Facts, Tracker
 from tradewind.types import Trial
 
+_LONGEST_NAME = 240  # of an experiment: MLflow takes 500 characters, older versions 256
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 
 
@@ -53,7 +54,8 @@ class MLflow(Tracker):
     def _runs(self, facts: Facts) -> StudyRuns:
         if facts.key not in self._studies:
             client = self._client()
-            experiment = self._experiment_id(client, self._experiment or facts.name)
+            name = self._experiment or facts.name[:_LONGEST_NAME].replace("'", "_")
+            experiment = self._experiment_id(client, name)
             self._studies[facts.key] = StudyRuns(client, experiment, facts)
         return self._studies[facts.key]
 

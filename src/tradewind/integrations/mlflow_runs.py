@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from tradewind.integrations.tracker import Facts, numbers_of
+from tradewind.integrations.tracker import Facts, encodable, numbers_of
 from tradewind.plain import write_json
 from tradewind.types import State, Trial
 
@@ -242,7 +242,7 @@ def _distinct(values: Mapping[str, T]) -> dict[str, T]:
 
 
 def _text(value: object, longest: int) -> str:
-    text = str(value)
+    text = encodable(str(value))
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 

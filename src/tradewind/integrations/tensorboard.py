@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tradewind.integrations.tracker import Facts, Tracker, numbers_of
+from tradewind.integrations.tracker import Facts, Tracker, encodable, numbers_of
 from tradewind.types import State, Trial
 
 _PLUGIN = "hparams"
@@ -101,7 +101,7 @@ class TensorBoard(Tracker):
 
     def _scalar(self, name: str, value: float, at: float, step: int) -> Any:
         summary = self._proto.Summary()
-        summary.value.add(tag=name, simple_value=value)
+        summary.value.add(tag=encodable(name), simple_value=value)
         return self._event(wall_time=at, step=step, summary=summary)
 
     def _parameters(self, trial: Trial, at: float) -> list[Any]:
@@ -111,13 +111,14 @@ class TensorBoard(Tracker):
             group_name=f"trial {trial.number}", start_time_secs=trial.started or at
         )
         for name, value in {**trial.params, "train_size": trial.train_size}.items():
+            given = start.hparams[encodable(name)]
             match value:
                 case bool():
-                    start.hparams[name].bool_value = value
+                    given.bool_value = value
                 case int() | float():
-                    start.hparams[name].number_value = float(value)
+                    given.number_value = float(value)
                 case _:
-                    start.hparams[name].string_value = str(value)
+                    given.string_value = encodable(str(value))
         done = trial.state is State.FINISHED
         status = api.STATUS_SUCCESS if done else api.STATUS_FAILURE
         end = self._hparams.SessionEndInfo(status=status, end_time_secs=at)

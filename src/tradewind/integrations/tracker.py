@@ -136,3 +136,9 @@ def numbers_of(trial: Trial) -> dict[str, float]:
         if isinstance(attribute, (int, float)) and not isinstance(attribute, bool):
             found[f"attributes/{name}"] = attribute
     return {name: float(x) for name, x in found.items() if x is not None and abs(x) <= _LARGEST}
+
+
+def encodable(text: str) -> str:
+    """`text` without what cannot be encoded as UTF-8: the study may have such text, tools refuse
+    it."""
+    return text.encode("utf-8", "replace").decode()

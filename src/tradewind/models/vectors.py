@@ -191,7 +191,8 @@ def word2vec(
         from gensim.models import Word2Vec
     except ImportError:
         raise ImportError(
-            'word2vec needs gensim, which is not installed: pip install "tradewind[text]"'
+            'word2vec needs gensim, which is not installed: pip install "tradewind[text]", on '
+            "Python 3.13 or older, because gensim 4.4 cannot be installed on newer ones"
         ) from None
     if not any(texts):
         return random_vectors(words, dimensions, spread=_KIM, seed=seed)

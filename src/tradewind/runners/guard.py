@@ -75,7 +75,9 @@ class Guard:
                 request = passed.enter_context(put_in_file(marshal.dumps(launch.request())))
                 files = request, theirs[1], theirs[0], launch.blob
                 fill_standard_streams()
-                self._send([*(file.fileno() for file in files), 1, 2])
+                null = passed.enter_context(open(os.devnull, "wb")).fileno()
+                streams = [number if _is_writable(number) else null for number in (1, 2)]
+                self._send([*(file.fileno() for file in files), *streams])
                 unless_sent.pop_all()
         except OSError as error:
             raise WorkerError(f"a worker process cannot be started: {error}") from error
@@ -107,3 +109,11 @@ class Guard:
         self.wake()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_PATIENCE)
+
+
+def _is_writable(descriptor: int) -> bool:
+    """False for what got the number of a standard stream that is closed: libffi, which NumPy loads,
+    opens its own file to read it."""
+    from fcntl import F_GETFL, fcntl  # not on Windows
+
+    return fcntl(descriptor, F_GETFL) & os.O_ACCMODE != os.O_RDONLY

@@ -35,7 +35,7 @@ class Recommendation:
 
     def _repr_html_(self) -> str:
         facts = [("value", number(self.value))]
-        facts += [("cost", number(self.cost))] * (self.cost is not None)
+        facts += [] if self.cost is None else [("cost", number(self.cost))]
         facts += [("training size", percent(self.train_size))]
         facts += [
             (name, f"{value:.4g}" if isinstance(value, float) else str(value))
