@@ -37,8 +37,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_empty_folder_leads_to_a_model_a_report_and_a_replay(tmp_path: Path) -> None:
     for command, said in (
         (["init"], "wrote train.py"),
-        (["run", "--trials", "6"], "6: 6 finished"),
-        (["status"], "6: 6 finished"),
+        (["run", "--trials", "6"], "6 finished"),
+        (["status"], "6 finished"),
         (["best"], "learning_rate"),
         (["frontier"], "parameters"),
         (["report"], "report.html"),
@@ -259,7 +259,7 @@ def test_ctrl_c_finishes_the_running_trial_and_the_next_run_continues(folder: Pa
     assert not [t for t in tw.load_study(folder / "study.db").trials if t.state.value == "running"]
     again = execute("run", "--trials", str(done + 1), folder=folder)
     assert again.code == 0, again
-    assert f"{done} trials done, 1 more" in again.err
+    assert f"{done} trials done, 1 to go" in again.err
     assert tw.replay(tw.load_study(folder / "study.db")).identical
 
 
@@ -392,7 +392,7 @@ def test_an_export_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
 def test_the_dashboard_serves_until_it_is_told_to_end(folder: Path) -> None:
     pytest.importorskip("uvicorn")
     assert call("run").code == 0
-    options = ("--no-open", "--port", "0", "--read-only", "--token", "t0ken")
+    options = ("--no-open", "--port", "0", "--read-only", "--token", "t0ken-of-test")
     process = start("dashboard", *options, folder=folder, stderr=subprocess.STDOUT)
     assert process.stdout is not None
     while "http://127.0.0.1" not in process.stdout.readline():

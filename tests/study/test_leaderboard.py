@@ -45,6 +45,13 @@ def test_repeats_that_agree_have_no_error() -> None:
     assert entry.value.error == 0.0
 
 
+def test_the_trial_of_an_entry_is_the_run_closest_to_their_mean() -> None:
+    study = told((0.5, 3.0), (0.5, 1.0), (0.5, 2.1), (0.9, 1.5))
+    entry = study.leaderboard()[0]
+    assert entry.trial.number == 2
+    assert entry.trial == study.best
+
+
 def test_a_raced_run_does_not_count_where_there_are_whole_ones() -> None:
     study = create(LINE)
     study.add({"x": 0.5}, folds=[1.0, 1.1, 1.05], cost=1.0)

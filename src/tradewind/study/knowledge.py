@@ -22,7 +22,7 @@ from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
 from tradewind.study.compare import find
 from tradewind.study.known import Known
-from tradewind.study.ranking import best_first
+from tradewind.study.ranking import Contest
 from tradewind.study.recommend import check_costs, finished_of
 from tradewind.study.words import Scale
 from tradewind.types import Array, FinishedTrial, Trial
@@ -83,8 +83,8 @@ class Knowledge:
     def best_first(self, goal: Goal) -> list[FinishedTrial]:
         """The first trials of all configurations that may win, the best one first."""
         trials, history, goal = self.known_for(goal)
-        order = best_first(self.as_believed(history), goal, self.strategy)
-        return [trials[i] for i in order]
+        contest = Contest.of(history, self.as_believed(history), self.strategy)
+        return [trials[i] for i in contest.best_first(goal)]
 
     def as_believed(self, history: History) -> History:
         """The history as it is believed. Fitting a model takes time, so the last one is kept."""

@@ -37,12 +37,23 @@ class Contest:
     def leader(self, goal: Goal) -> int:
         """The index of the first of the best trials under a settled goal. `NothingQualifies` if no
         trial meets its condition."""
+        utility = self._utility(goal)
+        known = np.flatnonzero(~np.isnan(utility))  # an unknown utility comes last
+        return int(self.rows[known[np.argmax(utility[known])] if len(known) else 0])
+
+    def best_first(self, goal: Goal) -> list[int]:
+        """The indices of the trials that may win, best first under a settled goal. Of repeats, only
+        the first is there. `NothingQualifies` if no trial meets the condition of the goal."""
+        order = np.argsort(-self._utility(goal), kind="stable")  # an unknown utility comes last
+        _, first = np.unique(configurations(self.seen)[order], return_index=True)
+        best: list[int] = self.rows[order[np.sort(first)]].tolist()
+        return best
+
+    def _utility(self, goal: Goal) -> Array:
         seen = self.seen
         if not goal.qualifies(seen.quality, seen.cost, seen.noise).any():
             raise nothing_qualifies(goal, seen)
-        utility = goal.utility(seen.quality, seen.cost, seen.noise)
-        known = np.flatnonzero(~np.isnan(utility))  # an unknown utility comes last
-        return int(self.rows[known[np.argmax(utility[known])] if len(known) else 0])
+        return goal.utility(seen.quality, seen.cost, seen.noise)
 
     def winner(self, goal: Goal) -> int:
         """The index of the best trial under a settled goal. Of repeats, it is the typical one."""
@@ -70,20 +81,6 @@ def _middle(repeats: Indices, quality: Array) -> int:
     results = quality[repeats]
     mean = float((results / len(repeats)).sum())
     return int(repeats[np.argmin(np.abs(results - mean))])
-
-
-def best_first(believed: History, goal: Goal, strategy: Strategy) -> list[int]:
-    """The indices of the trials that may win, best first under a settled goal. Of repeats, only the
-    first is there. `NothingQualifies` if no trial meets the condition of the goal."""
-    candidates = np.flatnonzero(may_win(strategy, believed))
-    seen = believed.take(candidates)
-    if not goal.qualifies(seen.quality, seen.cost, seen.noise).any():
-        raise nothing_qualifies(goal, seen)
-    utility = goal.utility(seen.quality, seen.cost, seen.noise)
-    order = np.argsort(-utility, kind="stable")  # an unknown utility comes last
-    _, first = np.unique(configurations(seen)[order], return_index=True)
-    best: list[int] = candidates[order[np.sort(first)]].tolist()
-    return best
 
 
 def nothing_qualifies(goal: Goal, seen: History) -> NothingQualifies:

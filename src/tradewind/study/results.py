@@ -29,7 +29,7 @@ from tradewind.study.knowledge import Knowledge
 from tradewind.study.leaderboard import Leaderboard, leaderboard
 from tradewind.study.notebook import study_card
 from tradewind.study.predictions import Predicted, Wanted, predict
-from tradewind.study.ranking import best_first, efficient_trials, winner
+from tradewind.study.ranking import Contest, efficient_trials, winner
 from tradewind.study.recommend import Recommendation, check_costs, recommendation
 from tradewind.study.tables import Table, columns, data_frame, write_study
 from tradewind.types import FinishedTrial, Trial, Trials
@@ -177,7 +177,8 @@ class StudyResults:
         top, level = checks.whole("top", top, 1), checks.probability("level", level)
         trials, history, goal = self._knowledge.known_for(goal)
         known = self._knowledge.as_believed(history)
-        order = best_first(known, goal, self.strategy)[:top]
+        contest = Contest.of(history, known, self.strategy)
+        order = [contest.typical(i) for i in contest.best_first(goal)[:top]]
         noise = self._knowledge.noise_of_one_result()
         return leaderboard(trials, history, known, order, noise=noise, level=level, by=goal.by)
 
