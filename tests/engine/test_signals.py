@@ -34,6 +34,7 @@ from tests.studies import (
     score,
     states,
 )
+from tradewind.interrupts import Terminated
 from tradewind.log.events import Event
 from tradewind.log.memory import MemoryLog
 from tradewind.runners.cluster import ClusterWorkers, RunningTrials
@@ -109,18 +110,6 @@ class Search:
     def end(self) -> tuple[list[str], str]:
         out, err = self.process.communicate(timeout=120)
         return out.splitlines(), err
-
-
-@pytest.fixture(autouse=True)
-def _usual_handlers() -> Iterator[None]:
-    """Libraries that other tests have loaded may have installed their own handlers, and jobs in the
-    background of a shell ignore Ctrl-C."""
-    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
-    yield
-    for number, handler in before.items():
-        if handler is not None:  # only a handler that Python installed can be restored
-            signal.signal(number, handler)
 
 
 def ended(found: str) -> list[str]:
@@ -237,6 +226,19 @@ def test_the_users_own_handler_is_left_alone() -> None:
         signal.signal(signal.SIGINT, before)
     assert heard == [1, 1, 1]
     assert states(study) == ["finished"] * 3
+
+
+def test_the_handler_that_ray_installs_is_nobodys_own() -> None:
+    def exits(number: int, frame: object) -> None:
+        sys.exit(number)
+
+    exits.__module__ = "ray._private.worker"
+    signal.signal(signal.SIGTERM, exits)
+    study = create()
+    with pytest.raises(Terminated):
+        study.optimize(lambda trial: os.kill(os.getpid(), signal.SIGTERM), n_trials=1)
+    assert states(study) == ["waiting"]
+    assert signal.getsignal(signal.SIGTERM) is exits
 
 
 def test_once_in_this_process_ends_the_search_without_an_error(

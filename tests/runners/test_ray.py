@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -14,16 +15,18 @@ from typing import Any
 
 import pytest
 
+import tradewind as tw
 from tests.runners.clusters import WORKERS, connected_ray, disconnected_ray
 from tests.runners.scenes import alive, driver_pid, eventually, written
 from tests.runners.test_dask import endless
 from tests.runners.trials import NO_LIMITS, all_of, the_one, trial
+from tests.studies import environment
 from tradewind.runners import ray as runner_module
 from tradewind.runners.ray import RayRunner, RayWorkers
 from tradewind.runners.ray_resources import actor_options, count_fitting, normalize
 from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import Failure, Lost, Stopped, TrialLimits
-from tradewind.types import Outcome
+from tradewind.types import Outcome, State
 
 Open = Callable[..., RayWorkers]
 
@@ -201,6 +204,43 @@ def test_a_cluster_of_its_own_comes_and_goes(
     workers.close()
     workers.close()
     eventually(lambda: not alive(own) and not alive(ray))
+
+
+TOLD_TO_END = """
+import os, signal, threading, time
+import tradewind as tw
+from tests.runners.clusters import imported_ray
+
+imported_ray()
+study = tw.create_study({"x": (0.0, 1.0)}, seed=0, storage="runs.db")
+
+def objective(run):
+    open("began", "w").close()
+    time.sleep(600)
+
+def end():
+    while not os.path.exists("began"):
+        time.sleep(0.05)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+threading.Thread(target=end, daemon=True).start()
+study.optimize(objective, n_trials=1, runner=tw.runners.RayRunner(n_workers=1))
+"""
+
+
+@pytest.mark.slow
+def test_a_search_that_is_told_to_end_requeues_its_trials_although_ray_has_a_handler(
+    tmp_path: Path,
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TOLD_TO_END],
+        cwd=tmp_path,
+        env={**environment(), "PYTHONWARNINGS": "default"},
+        timeout=120,
+    )
+    assert done.returncode == 128 + signal.SIGTERM
+    (trial,) = tw.load_study(tmp_path / "runs.db").trials
+    assert (trial.state, trial.retries) == (State.WAITING, 0)
 
 
 def test_a_cluster_of_its_own_that_could_never_begin_is_refused(

@@ -31,11 +31,18 @@ class Signals:
     def __enter__(self) -> Signals:
         if in_main_thread():
             self._scope.enter()
-            for number, usual in _USUAL.items():
-                if signal.getsignal(number) is usual:
-                    self._before[number] = usual
-                    signal.signal(number, self._hear)
+            self.listen()
         return self
+
+    def listen(self) -> None:
+        """Hear the signals that nobody else wants to hear. A runner may have set a handler: Ray
+        sets one for SIGTERM, which exits wherever the program is."""
+        if in_main_thread():
+            for number, usual in _USUAL.items():
+                handler = signal.getsignal(number)
+                if handler is usual or getattr(handler, "__module__", "") == "ray._private.worker":
+                    self._before.setdefault(number, handler)
+                    signal.signal(number, self._hear)
 
     def end(self) -> None:
         """The search cleans up. It must not be told to end once more."""
@@ -56,7 +63,8 @@ class Signals:
         else:
             self.interrupts += 1
             if self.interrupts == 1:
-                _say("\nfinishing the running trials; Ctrl-C again stops now")
+                with quietly():  # there may be no stream, or the user is just writing to it
+                    sys.stderr.write("\nfinishing the running trials; Ctrl-C again stops now\n")
             elif self._scope.told is None:
                 self._scope.tell(KeyboardInterrupt)
         if self._scope.told is not None:
@@ -64,12 +72,6 @@ class Signals:
 
 
 _USUAL: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-
-
-def _say(line: str) -> None:
-    with quietly():  # the user may be writing to it just now
-        if sys.stderr is not None:
-            print(line, file=sys.stderr)
 
 
 def _reset_handlers() -> None:

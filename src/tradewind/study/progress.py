@@ -129,11 +129,9 @@ class Progress:
         if self._warned or not capped or not goal.open or trial.state is not State.FINISHED:
             return
         cost = trial.cost if goal.by is None else trial.cost_of(goal.by)
-        if cost is None:
-            return
         settled = self._study.goal
         reference = settled.reference
-        if reference is None or cost <= reference or settled.provisional:
+        if cost is None or reference is None or cost <= reference or settled.provisional:
             return
         self._warned = True
         _logger.warning(

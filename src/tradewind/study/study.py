@@ -158,6 +158,7 @@ class Study(OwnLoop):
         where = choose_runner(runner, n_workers, gpus, slots_per_gpu, each, limits.n_trials)
         stops = self._stops
         with Signals() as signals, closing(where.open(objective, each)) as workers:
+            signals.listen()
             progress = Progress(
                 total=limits.n_trials,
                 timeout=limits.timeout,
