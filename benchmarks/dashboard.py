@@ -115,7 +115,7 @@ def measure(n_trials: int, folder: Path) -> dict[str, Any]:
             while True:
                 when, kind, size, text = messages.get()
                 (drawn if kind == "charts" else rows).append(size)
-                if kind == "rows" and f"{value!r}" in text:
+                if f'"finished",{value!r},' in text:  # a new picture may bring the row, too
                     break
             latency.append(when - told)
             other.append(server.get("api/studies")[0])

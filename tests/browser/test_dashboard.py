@@ -255,11 +255,15 @@ def test_the_page_connects_again_after_the_server_was_restarted(
         page = live(open_page(first, expected=True))
         first.tell()
         expect(page.locator(".live-word")).to_contain_text("reconnecting")
+        page.get_by_role("button", name="Pause").click()
+        page.get_by_role("button", name="Pause the study").click()
+        said(page, "The dashboard does not answer")
         study.add({"x": 0.5, "kernel": "linear"}, value=0.99, cost=1.0)
         port = first.port
     with dashboard(database(tmp_path), token="the-same", port=port):
         expect(page.locator(".live-word")).to_have_text(re.compile("^live"))
         expect(page.locator(".counts")).to_contain_text("9 finished")
+        expect(page.locator(".said")).to_have_text("")  # it does answer again
         page.get_by_role("button", name="Pause").click()
         page.get_by_role("button", name="Pause the study").click()
         said(page, "The study is paused")
@@ -272,6 +276,7 @@ def test_a_study_that_is_deleted_is_said_to_be_gone(
     page = live(open_page(server))
     tw.delete_study("study", storage=database(tmp_path))
     expect(page.locator(".live-word")).to_contain_text("cannot be read: There is no")
+    expect(page.locator(".live-bar .dot")).to_be_visible()
     expect(page.locator(".counts")).to_contain_text("8 finished")  # what is known stays
     make_study(database(tmp_path), trials=2)
     expect(page.locator(".counts")).to_contain_text("2 finished")

@@ -165,7 +165,61 @@ def labelled() -> dict[str, Any]:
     data["charts"]["dependence_rate"]["panels"] = [crowd]
     lanes = data["charts"]["timeline"]["panels"][0]
     lanes["y"] = lanes["y"] | {"labels": names + many["labels"]}
+    strands = data["charts"]["parallel"]["panels"][0]["layers"][0]
+    strands["axes"] = [names[0], "another long name", *strands["axes"][2:]]
     return data
+
+
+def test_the_header_holds_a_long_name_on_a_phone(open_report: OpenReport) -> None:
+    data = page_data(5)
+    data["study"]["name"] = "a study with a long name " * 3
+    page = open_report(data, width=390)
+    right = page.evaluate(
+        """() => [...document.querySelectorAll('.study-name, .count-of, .theme-toggle')]
+            .map((node) => node.getBoundingClientRect()).filter((box) => box.width)
+            .map((box) => [box.left, box.right])"""
+    )
+    assert len(right) == 3
+    assert all(a[1] < b[0] for a, b in itertools.pairwise(right))
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_panels_below_each_other_begin_at_the_same_place(
+    open_report: OpenReport, width: int
+) -> None:
+    data = page_data(20)
+    chart = data["charts"]["dependence_rate"]
+    (panel,) = chart["panels"]
+    line = panel["layers"][1]
+    large = line | {"y": [1e5 * value for value in line["y"]]}
+    chart["panels"] = [panel, panel | {"layers": [large]}]
+    page = open_report(data, width=width)
+    starts = page.locator("[data-chart=dependence_rate] .axis.x .base").evaluate_all(
+        "lines => lines.map((line) => line.getAttribute('x1'))"
+    )
+    assert len(starts) == 2
+    assert len(set(starts)) == 1
+
+
+def test_the_legend_shows_each_mark_as_it_is_drawn(open_report: OpenReport) -> None:
+    page = open_report(DATA)
+    chosen = page.locator("[data-chart=timeline] .legend li", has_text="chosen model")
+    expect(chosen.locator("rect.frame-of")).to_have_count(1)
+    page = open_report(page_data(20, best=None, choices=None))
+    expect(page.locator("[data-chart=timeline] svg.picture")).to_be_visible()
+    expect(page.locator(".legend li", has_text="chosen model")).to_have_count(0)
+
+
+def test_a_failed_trial_that_took_no_time_can_be_seen(open_report: OpenReport) -> None:
+    data = page_data(20)
+    (layer,) = data["charts"]["timeline"]["panels"][0]["layers"]
+    failed = layer | {"role": "bad", "name": "failed"}
+    short = failed | {"end": [start + 0.01 for start in layer["start"]]}
+    for shown, crossed in ((failed, 1), (short, 0)):
+        data["charts"]["timeline"]["panels"][0]["layers"] = [shown]
+        page = open_report(data)
+        expect(page.locator("[data-chart=timeline] .picture .spans.role-bad")).to_have_count(1)
+        expect(page.locator("[data-chart=timeline] .crossed")).to_have_count(crossed)
 
 
 def test_charts_follow_the_width_of_the_window(open_report: OpenReport) -> None:

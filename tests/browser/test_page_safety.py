@@ -111,6 +111,17 @@ def test_only_failures_are_said_to_be_only_failures(open_report: OpenReport) -> 
     expect(page.locator(".sentence")).to_have_text("Every trial that has ended has failed.")
 
 
+def test_a_section_that_would_only_repeat_this_is_left_out(open_report: OpenReport) -> None:
+    data = page_data(2)
+    data["study"]["counts"]["finished"] = 0
+    for name in ("importance", "parallel", "predicted_cost"):
+        data["charts"][name] |= {"panels": [], "empty": "No trial has finished yet."}
+    page = open_report(data)
+    shown = page.locator("main > section").evaluate_all("all => all.map((one) => one.id)")
+    assert {"answer", "timeline", "failures", "table", "reproduce"} <= set(shown)
+    assert not {"importance", "parallel", "predicted", "learning"} & set(shown)
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [

@@ -7,11 +7,12 @@ import threading
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from tests.charts.samples import CHARTS, POINTS, STRANDS
-from tradewind.charts.chart import Axis, Chart, Panel, Points
+from tradewind.charts.chart import Axis, Bars, Chart, Panel, Points
 from tradewind.charts.letters import drawable
-from tradewind.charts.matplotlib import draw
+from tradewind.charts.matplotlib import _figure, draw
 from tradewind.charts.palette import PALETTES, Theme
 
 
@@ -41,6 +42,7 @@ def test_the_same_chart_gives_the_same_picture() -> None:
 
 def test_text_without_glyphs_or_with_formulas_stays_text() -> None:
     assert drawable("a\nb  $x^2$ \ud800") == r"a b \$x^2\$ " + "\u25a1"
+    assert drawable("a\u202eb\u2066") == "a\u25a1b\u25a1"
     axis = Axis("$\\frac{1}{2}$ <b> & 名前")
     hostile = Chart("x", "$y$", "$", (Panel(axis, axis, (Points([1.0], [1.0], "$z"),)),), "$$")
     assert draw(hostile, kind="png", theme="light")
@@ -65,3 +67,18 @@ def test_several_threads_can_draw_at_once() -> None:
     for thread in threads:
         thread.join()
     assert [found[i] for i in range(3)] == wanted
+
+
+def test_long_names_take_no_room_from_the_bars_and_stay_in_their_panel() -> None:
+    names = Axis("", "category", labels=("a", "a_long_name_without_any_space_" * 4))
+    panel = Panel(Axis("share", format="percent"), names, (Bars([0.2, 0.9], "share"),), "Quality")
+    figure = _figure(Chart("x", "a title " * 30, "", (panel, panel)), PALETTES["light"])
+    figure.draw_without_rendering()
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    left, right = figure.subfigs[1].axes
+    middle = right.get_window_extent(renderer).x0
+    for ax in (left, right):
+        assert ax.get_position().width > 0.35
+    assert all(text.get_window_extent(renderer).x1 < middle for text in left.texts)
+    (title,) = figure.subfigs[0].texts
+    assert title.get_window_extent(renderer).x1 < figure.bbox.x1

@@ -64,3 +64,15 @@ def test_hostile_text_stays_text() -> None:
     text = draw(Chart("x", bad, bad, (panel,), bad), theme="light").to_json()
     assert "<b onclick" not in json.loads(f"[{text}]")[0]["layout"]["title"]["text"]
     assert "onclick='x'>" not in text
+
+
+def test_long_names_are_cut_where_they_would_cover_another_panel() -> None:
+    long = "a_long_name_without_any_space_" * 4
+    names = Axis(long, "category", labels=(long, "\u202ea b"))
+    panel = Panel(names, names, (Points([0.0], [1.0]),))
+    layout = draw(Chart("x", long, "", (panel, panel)), theme="light").layout
+    for axis, most in ((layout.xaxis, 12), (layout.yaxis2, 18)):
+        assert max(len(line) for text in axis.ticktext for line in text.split("<br>")) <= most
+        assert axis.ticktext[1] == "\u25a1a b"
+        assert len(axis.title.text) == 40
+    assert len(layout.title.text) == 64 + len("<b></b>")

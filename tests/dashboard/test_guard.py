@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from tests.dashboard.pages import TOKEN, client, database, make_study, steer
 from tests.studies import events_of
-from tradewind.dashboard.guard import LONGEST_BODY, Access, Refusal, check
+from tradewind.dashboard.guard import LONGEST_BODY, Access, Guard, Refusal, check
 from tradewind.dashboard.server import access_for
 
 JSON = (b"content-type", b"application/json")
@@ -176,6 +177,24 @@ def test_a_refused_change_leaves_the_log_alone(tmp_path: Path) -> None:
             assert steer(browser, "pause", {}, **headers)[0] in (401, 403, 415, 421)
         assert steer(browser, "pause", "x" * (LONGEST_BODY + 1))[0] == 413
     assert events_of(study) == before
+
+
+def test_a_refused_request_is_read_before_it_is_answered() -> None:
+    seen: list[str] = []
+
+    async def receive() -> dict[str, Any]:
+        seen.append("read")
+        return {"type": "http.request", "body": b"{}", "more_body": len(seen) < 3}
+
+    async def send(message: Any) -> None:
+        seen.append(message["type"])
+
+    async def app(*_: object) -> None:
+        raise AssertionError("it was let through")
+
+    scope = {"type": "http", "method": "POST", "path": "/api/study/a/pause", "headers": RIGHT}
+    asyncio.run(Guard(app, Access(None))(scope, receive, send))
+    assert seen == ["read"] * 3 + ["http.response.start", "http.response.body"]
 
 
 def test_a_body_that_grows_too_long_is_refused(tmp_path: Path) -> None:

@@ -144,6 +144,13 @@ def test_an_empty_study_says_so() -> None:
     assert "no trial of this study has finished" in page
 
 
+def test_a_study_of_failures_says_what_went_wrong() -> None:
+    study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
+    study.optimize(lambda trial: 1 / 0, n_trials=1)
+    said = "no trial of this study has finished; the last failure was: ZeroDivisionError: division"
+    assert said in study._repr_html_()
+
+
 def test_a_study_without_costs_shows_no_frontier() -> None:
     study = tw.create_study({"x": (0.0, 1.0)}, seed=0, direction="minimize")
     study.add({"x": 0.5}, 1.0)

@@ -1,15 +1,24 @@
-"""Text that Matplotlib can draw: letters that its font has, and no formulas."""
+"""Text that can be drawn: nothing in it turns other text round. For Matplotlib, it has letters of
+the font, and no formulas."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
+
+_TURNS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def unturned(text: str) -> str:
+    """The text with a box for every mark that would turn other text round."""
+    return _TURNS.sub("\u25a1", text)
 
 
 def drawable(text: str) -> str:
     """The text on one line, with a box for every letter that the font lacks. A dollar sign begins
     no formula."""
     known = _letters()
-    spaced = " ".join(text.split())
+    spaced = unturned(" ".join(text.split()))
     return "".join(c if ord(c) in known else "\u25a1" for c in spaced).replace("$", r"\$")
 
 

@@ -203,12 +203,13 @@ def draw_strands(pen: Pen, layer: Strands, *, size: float) -> None:
     shade = np.array(layer.shade)
     lines = [np.column_stack([np.arange(n), row]) for row in cells]
     colours = LinearSegmentedColormap.from_list("shade", [palette.low, palette.high])
-    fade = min(1.0, (60.0 / max(len(lines), 1)) ** 0.5)  # of all but the best, so that they show
+    fade = min(1.0, (60.0 / max(len(lines), 1)) ** 0.8)  # of all but the best, so that they show
+    few = 8.0 * max(1.0, len(lines) / 100.0) ** 0.5  # the more there are, the fewer stand out
     ax.add_collection(
         LineCollection(
             lines,
-            colors=[(*colours(s)[:3], fade * 0.6 + (0.9 - fade * 0.6) * s**8) for s in shade],
-            linewidths=0.6 + 1.1 * shade**8,
+            colors=[(*colours(s)[:3], fade * 0.6 + (0.9 - fade * 0.6) * s**few) for s in shade],
+            linewidths=0.6 + 1.1 * shade**few,
             zorder=2,
         )
     )

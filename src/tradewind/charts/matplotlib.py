@@ -24,6 +24,7 @@ TITLE, TEXT, SMALL = 13.0, 9.5, 8.5
 
 _LINE = 0.19  # inches from one line of text to the next
 _LETTER = 0.067  # inches of an average letter of the text
+_TITLE_LETTER = 0.11  # of the title, which is larger and bold
 _LONG_LABEL = 26  # letters; longer labels stand above their bars
 
 _CANVASES: dict[str, Any] = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
@@ -61,7 +62,8 @@ def _figure(chart: Chart, palette: Palette) -> Figure:
     top, body, bottom = parts
     for part in (top, body, bottom):
         part.set_facecolor(palette.page)
-    _write(top, [chart.title], heights[0], 0.16, TITLE, palette.text, weight="bold")
+    title = _short(chart.title, int((width - 0.4) / _TITLE_LETTER))
+    _write(top, [title], heights[0], 0.16, TITLE, palette.text, weight="bold")
     _write(top, head, heights[0], 0.5, TEXT, palette.soft)
     _write(bottom, foot, heights[2], 0.02, SMALL, palette.soft)
     if not chart.panels:
@@ -69,7 +71,8 @@ def _figure(chart: Chart, palette: Palette) -> Figure:
         body.text(0.5, 0.5, text, ha="center", va="center", fontsize=TEXT, color=palette.soft)
         return figure
     axes = body.subplots(1, len(chart.panels), squeeze=False).ravel()
-    pens = [_panel(ax, panel, palette) for ax, panel in zip(axes, chart.panels, strict=True)]
+    room = width / len(chart.panels)
+    pens = [_panel(ax, panel, palette, room) for ax, panel in zip(axes, chart.panels, strict=True)]
     if legend:
         _legend(top, chart, legend, pens[0], heights[0])
     return figure
@@ -163,8 +166,9 @@ def _legend(
     legend.set_in_layout(False)
 
 
-def _panel(ax: Any, panel: Panel, palette: Palette) -> Pen:
-    """Draw one panel. Everything is drawn in places from 0 to 1, so no value is too large."""
+def _panel(ax: Any, panel: Panel, palette: Palette, room: float) -> Pen:
+    """Draw one panel, `room` inches wide. Everything is drawn in places from 0 to 1, so no value is
+    too large."""
     x, y = scales(panel)
     pen = Pen(ax, x, y, palette, marks_of(panel, x, y))
     strands = [layer for layer in panel.layers if isinstance(layer, Strands)]
@@ -179,7 +183,7 @@ def _panel(ax: Any, panel: Panel, palette: Palette) -> Pen:
     for layer in panel.layers:
         draw_layer(pen, layer, size=SMALL)
     _x_axis(ax, x, palette, columns=2 if "Quality" in panel.title or "Cost" in panel.title else 1)
-    _y_axis(ax, y, palette)
+    _y_axis(ax, y, palette, room)
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim((1.0, 0.0) if y.axis.scale == "category" else (0.0, 1.0))
     return pen
@@ -196,7 +200,7 @@ def _frame(ax: Any, palette: Palette) -> None:
 
 def _x_axis(ax: Any, scale: Scale, palette: Palette, *, columns: int) -> None:
     room = 4.3 if columns == 2 else 6.6  # inches
-    ticks = scale.ticks(6 if columns == 1 else 4)
+    ticks = scale.ticks(6 if columns == 1 else 5)
     rotated = False
     if scale.axis.scale == "category":
         ticks = scale.ticks(24)
@@ -207,21 +211,27 @@ def _x_axis(ax: Any, scale: Scale, palette: Palette, *, columns: int) -> None:
     if rotated:
         for text in ax.get_xticklabels():
             text.set(rotation=35, ha="right", rotation_mode="anchor")
-    ax.set_xlabel(_short(scale.axis.title, 60), fontsize=TEXT, color=palette.text, labelpad=6)
+    ax.set_xlabel(
+        _short(scale.axis.title, 60 if columns == 1 else 44),
+        fontsize=TEXT,
+        color=palette.text,
+        labelpad=6,
+    )
     if scale.axis.scale != "category":
         ax.grid(visible=True, axis="x", color=palette.grid, linewidth=0.8)
 
 
-def _y_axis(ax: Any, scale: Scale, palette: Palette) -> None:
+def _y_axis(ax: Any, scale: Scale, palette: Palette, room: float) -> None:
     if scale.axis.scale == "category":
         labels = scale.axis.labels
         if any(len(label) > _LONG_LABEL for label in labels):
             ax.set_yticks([])
             for i, label in enumerate(labels):
                 place = float(scale.at([i - 0.3])[0])
+                text = _short(label, min(90, int(0.85 * room / _LETTER)))
                 ax.text(
-                    0.004, place, _short(label, 90), fontsize=SMALL, color=palette.text, va="bottom"
-                )
+                    0.004, place, text, fontsize=SMALL, color=palette.text, va="bottom"
+                ).set_in_layout(False)
             return
         ax.set_yticks(scale.at(range(len(labels))), [_short(label, 30) for label in labels])
         ax.tick_params(axis="y", labelcolor=palette.text)

@@ -25,6 +25,7 @@ from tradewind.charts.chart import (
     Spans,
     Strands,
 )
+from tradewind.charts.letters import unturned
 from tradewind.charts.palette import PALETTES, Palette, Theme
 from tradewind.charts.scales import scales
 
@@ -68,7 +69,7 @@ def draw(chart: Chart, *, theme: Theme) -> go.Figure:
                     trace.showlegend = trace.name not in named and not isinstance(layer, Bars)
                     named.add(trace.name)
                 figure.add_trace(trace, row=1, col=column)
-        _axes(figure, panel, column, palette)
+        _axes(figure, panel, column, palette, of=columns)
     _layout(figure, chart, palette)
     return figure
 
@@ -109,7 +110,7 @@ def _layout(figure: go.Figure, chart: Chart, palette: Palette) -> None:
 def _title(chart: Chart, said: str, palette: Palette) -> dict[str, Any]:
     """The title with the summary below it."""
     return {
-        "text": f"<b>{_plain(chart.title)}</b>",
+        "text": f"<b>{_plain(_cut(chart.title, 64))}</b>",
         "subtitle": {"text": said, "font": {"size": 13, "color": palette.soft}},
         "x": 0.0,
         "xref": "paper",
@@ -144,16 +145,20 @@ def _height(chart: Chart) -> int:
 # ---- axes ----
 
 
-def _axes(figure: go.Figure, panel: Panel, column: int, palette: Palette) -> None:
+def _axes(figure: go.Figure, panel: Panel, column: int, palette: Palette, *, of: int) -> None:
+    """The axes of a panel, one `of` so many beside each other."""
     strands = next((it for it in panel.layers if isinstance(it, Strands)), None)
     if strands is not None:
         _strand_axes(figure, strands, palette)
         return
     x, y = scales(panel)
     line = {"gridcolor": palette.grid, "zeroline": False, "linecolor": palette.grid}
-    for scale, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
+    for scale, update, letters in (
+        (x, figure.update_xaxes, 24 // of),
+        (y, figure.update_yaxes, 36 // of),
+    ):
         ticks = [(tick.value, tick.text) for tick in scale.ticks(6)]
-        update(**line, **_axis(scale.axis, ticks), row=1, col=column)
+        update(**line, **_axis(scale.axis, ticks, letters), row=1, col=column)
     if panel.y.limits:
         figure.update_yaxes(range=[y.low, y.high], row=1, col=column)
     if panel.y.scale == "category":
@@ -164,13 +169,13 @@ def _axes(figure: go.Figure, panel: Panel, column: int, palette: Palette) -> Non
         figure.update_xaxes(range=[-0.5, n - 0.5], showgrid=False, row=1, col=column)
 
 
-def _axis(axis: Axis, ticks: Sequence[tuple[float, str]]) -> dict[str, Any]:
+def _axis(axis: Axis, ticks: Sequence[tuple[float, str]], letters: int) -> dict[str, Any]:
     """What Plotly needs to know of an axis. It finds round numbers itself, but knows nothing of
-    minutes and megabytes."""
-    given: dict[str, Any] = {"title": {"text": _plain(axis.title), "standoff": 12}}
+    minutes and megabytes. A name has up to two lines of so many `letters`."""
+    given: dict[str, Any] = {"title": {"text": _plain(_cut(axis.title, 40)), "standoff": 12}}
     if axis.scale == "category":
         places = list(range(len(axis.labels)))
-        texts = ["<br>".join(map(_plain, _folded(label, 36))) for label in axis.labels]
+        texts = ["<br>".join(map(_plain, _folded(label, letters))) for label in axis.labels]
         more = {"tickmode": "array", "tickvals": places, "ticktext": texts, "automargin": True}
         return given | more
     if axis.format == "clock":
@@ -413,12 +418,16 @@ def _values(given: Iterable[float | None], axis: Axis) -> list[Any]:
 
 def _plain(text: str) -> str:
     """Text that stays text: Plotly reads some HTML."""
-    return escape(text.encode("utf-8", "replace").decode(), quote=False)
+    return escape(unturned(text).encode("utf-8", "replace").decode(), quote=False)
 
 
 def _folded(text: str, letters: int) -> list[str]:
     """A label as two lines at most."""
     return textwrap.wrap(text, letters, max_lines=2, placeholder="…") or [text[:letters]]
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _wrapped(text: str) -> str:

@@ -159,9 +159,20 @@ class Guard:
         try:
             check(self._access, scope["method"], scope["path"], scope["headers"])
         except Refusal as refusal:
+            await _read_on(receive)
             await answer(send, refusal)
         else:
             await self._app(scope, receive, send)
+
+
+async def _read_on(receive: Receive) -> None:
+    """Read the body of a refused request, up to the longest that is allowed. If the connection were
+    closed before, the client might see that only, and not the answer."""
+    size, more = 0, True
+    while more and size <= LONGEST_BODY:
+        message = await receive()
+        size += len(message.get("body", b""))
+        more = message.get("more_body", False)
 
 
 def _guarded(send: Send, path: str) -> Send:

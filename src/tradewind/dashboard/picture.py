@@ -17,7 +17,7 @@ from tradewind.errors import TradewindError
 from tradewind.plain import plain
 from tradewind.space.conditions import AtLeast
 from tradewind.study.figures.facts import Facts
-from tradewind.study.figures.failures import last_line
+from tradewind.study.figures.failures import message_of
 from tradewind.study.figures.frontier import frontier
 from tradewind.study.figures.page_data import best, offered, page_data
 from tradewind.study.following import Follower
@@ -158,7 +158,7 @@ _COLUMNS: dict[str, Callable[[Trial], Any]] = {
     "worker": lambda trial: worker_name(trial) or None,
     "origin": lambda trial: trial.origin.value,
     "folds": lambda trial: len(trial.folds) or None,
-    "error": lambda trial: None if trial.error is None else last_line(trial.error),
+    "error": lambda trial: None if trial.error is None else message_of(trial.error),
 }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tradewind.errors import TradewindError
 from tradewind.html import paragraph, table
+from tradewind.runners.runner import cause
 from tradewind.study.words import cost_amount, percent, unit_of_cost
 from tradewind.types import FinishedTrial, State
 
@@ -24,7 +25,8 @@ def study_card(study: StudyResults) -> str:
         best = str(study.explain())
         frontier = _frontier_table(study)
     except TradewindError as error:  # nothing has finished, or no trial qualifies
-        best = best or str(error).partition("\n")[0]
+        said, _, detail = str(error).partition("\n")
+        best = best or f"{said} {cause(detail)}".rstrip()
     title = table(["study", study.name], facts)
     return title + paragraph(best) + frontier
 

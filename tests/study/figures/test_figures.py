@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import tradewind as tw
-from tests.studies import SPACE, create, told
+from tests.studies import CONDITIONAL, SPACE, create, told
 from tests.study.figures.situations import SITUATIONS, ran
 from tradewind.charts.chart import Bars, Chart, Line, Points, Spans, Strands
+from tradewind.strategies import MultiFidelity
 from tradewind.study.figures.draw import MOST, figures, thinned
 from tradewind.study.figures.facts import Facts
 from tradewind.study.figures.failures import failures, failures_of, masked
@@ -25,6 +26,7 @@ from tradewind.study.figures.predicted_cost import predicted_cost
 from tradewind.study.figures.progress import progress
 from tradewind.study.figures.timeline import lanes_of, timeline
 from tradewind.study.figures.times import WorkingTime
+from tradewind.study.figures.values import ticks
 from tradewind.study.insights import effects
 
 
@@ -180,6 +182,38 @@ def test_strands_have_a_gap_where_a_parameter_is_inactive() -> None:
     assert strands.trials[-1] == study.best.number
 
 
+def test_axes_of_all_parameters_have_round_marks_between_their_ends() -> None:
+    depth = tw.Int(1, 1000, log=True)
+    for (place, text), n in zip(ticks(depth), (1, 3, 10, 30, 100, 300, 1000), strict=True):
+        assert (text, place) == (str(n), pytest.approx(depth.to_unit(n), abs=1e-4))
+    assert [text for _, text in ticks(tw.Float(0.02, 1.0))] == [
+        *("0.02", "0.2", "0.4", "0.6", "0.8", "1"),
+    ]
+    study = told((0.5, 40.0), (0.913, 31.0), (0.6, 3.1))
+    strands = parallel(Facts.of(study)).panels[0].layers[0]
+    assert [[text for _, text in marks] for marks in strands.ticks[-2:]] == [
+        ["3.1", "5", "10", "20", "40"],
+        ["50%", "60%", "70%", "80%", "91.3%"],
+    ]
+
+
+@pytest.mark.parametrize("draw", [frontier, progress, learning_curves])
+def test_a_figure_says_that_it_shows_what_is_believed(draw: Callable[[Facts], Chart]) -> None:
+    told_so = "Results are noisy: what is believed of each trial is shown."
+    assert told_so in draw(Facts.of(ran(folds=3, goal=tw.Tradeoff(0.1)))).note
+    assert "noisy" not in draw(facts("quality")).note
+
+
+def test_a_figure_says_why_better_trials_were_not_chosen() -> None:
+    study = create(CONDITIONAL, strategy=MultiFidelity())
+    for i, size in enumerate((0.5, 0.5, 1.0)):
+        study.add({"kernel": "linear", "train_size": size}, 0.9 - 0.1 * i, cost=1.0 + i)
+    for draw in (frontier, progress):
+        note = "2 trials saw only part of the data or of the folds and cannot be chosen."
+        assert note in draw(Facts.of(study)).note
+        assert "chosen" not in draw(facts("quality")).note
+
+
 def test_only_trials_with_a_prediction_are_compared_with_it() -> None:
     study = ran()
     chart = predicted_cost(Facts.of(study))
@@ -215,9 +249,11 @@ def test_messages_that_differ_in_numbers_are_the_same_failure(a: str, b: str) ->
     assert masked(a) != masked("division by zero")
 
 
-def test_failures_are_grouped_by_their_last_line() -> None:
+def test_failures_are_grouped_by_the_line_that_names_the_exception() -> None:
     study = create()
-    for error in ("a\nValueError: 1", "b\nValueError: 2", "KeyError: 'x'", ""):
+    traceback = 'Traceback (most recent call last):\n  File "a.py", line {0}, in f\n    g()\n'
+    traceback += "ValueError: {0}\nand a second line of its message\n"
+    for error in (traceback.format(1), traceback.format(2), "KeyError: 'x'\nlast words", ""):
         study.fail(study.ask(), error)
     found = failures_of(Facts.of(study))
     assert [(it.message, it.trials) for it in found] == [

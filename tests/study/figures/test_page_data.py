@@ -172,3 +172,12 @@ def test_a_report_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="folder, not a file"):
         create().report(tmp_path / "folder.html")
     assert [path.name for path in tmp_path.iterdir()] == ["folder.html"]
+
+
+def test_choices_that_are_numbers_are_columns_of_numbers() -> None:
+    space = tw.Space(
+        {"width": tw.Ordinal([32, 64]), "on": tw.Bool(), "kind": tw.Categorical(["a", "b"])}
+    )
+    columns = page_data(create(space))["trials"]["columns"]
+    formats = {it["title"]: it["format"] for it in columns if it["parameter"]}
+    assert formats == {"width": "number", "on": "text", "kind": "text"}

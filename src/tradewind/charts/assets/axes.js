@@ -126,7 +126,8 @@
   }
 
   // Everything about a panel that depends on its size. `box` is {left, top, width, height}.
-  function frame(panel, box) {
+  // The picture begins at `least` or further right.
+  function frame(panel, box, least = 0) {
     const top = box.top + (panel.title ? 24 : 0) + (panel.y.title ? 28 : 8);
     const right = box.left + box.width - 12;
     const foot = 24 + (panel.x.title ? 20 : 0);
@@ -135,7 +136,7 @@
     let y = axisScale(panel, "y", [bottom, top]);
     let yLabels = verticalLabels(panel.y, y, bottom - top, most);
     const widest = Math.max(16, ...yLabels.map((label) => measure(label.text)));
-    const left = box.left + Math.ceil(Math.min(widest, most)) + 12;
+    const left = Math.max(least, box.left + Math.ceil(Math.min(widest, most)) + 12);
     const x = axisScale(panel, "x", [left, right]);
     const edges = [box.left, box.left + box.width];
     const { labels: xLabels, upright } = horizontalLabels(panel.x, x, right - left, edges);

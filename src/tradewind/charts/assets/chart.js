@@ -61,6 +61,8 @@
       overlay: svg("g", { class: "overlay" }),
     };
     const above = [];
+    const axes = chart.panels.map((panel, i) => (isStrands(panel) ? null : tw.axes.frame(panel, places[i])));
+    const left = (i) => Math.max(...axes.map((one, j) => (places[j].left === places[i].left && one ? one.left : 0)));
     chart.panels.forEach((panel, i) => {
       if (isStrands(panel)) {
         const { group, axes, items, distance } = tw.strands.drawStrands(panel, places[i]);
@@ -70,7 +72,7 @@
         drawn.distance = distance;
         return;
       }
-      const frame = tw.axes.frame(panel, places[i]);
+      const frame = tw.axes.frame(panel, places[i], left(i)); // panels below each other start together
       const clip = unique("clip");
       const { group, items } = tw.marks.drawMarks(frame, Boolean(options.store));
       group.setAttribute("clip-path", `url(#${clip})`);
@@ -135,6 +137,7 @@
     const strands = chart.panels.some(isStrands);
     const moving =
       options.store &&
+      options.store.chosen !== null &&
       chart.panels.some((panel) => panel.layers.some((layer) => layer.trials && layer.trials.length));
     const entries = [...seen.values()].map((layer) => [tw.marks.sample(layer), layer.name]);
     if (strands)
@@ -144,7 +147,8 @@
       );
     if (entries.length + Boolean(moving) < 2 && !moving) return null;
     if (moving) {
-      const kind = strands ? "line" : "points";
+      const spans = layers.some((layer) => layer.kind === "spans");
+      const kind = strands ? "line" : spans ? "frame" : "points";
       entries.push([tw.marks.sample({ kind, role: "chosen" }), "chosen model"]);
     }
     return el(
@@ -167,7 +171,14 @@
       plot = null,
       width = 0,
       pointed = null,
+      shown = "", // all its words
       wide = false;
+
+    const captionOf = (chart) =>
+      JSON.stringify([
+        ...[chart.title, chart.summary, chart.note, chart.empty, legendOf(chart)],
+        Boolean(options.store) && options.store.chosen !== null,
+      ]);
 
     function highlight() {
       if (!drawn) return;
@@ -238,6 +249,7 @@
         "aria-roledescription": "interactive chart",
         "aria-label": `${visible(brief(now.title, 200))}. ${HINT}`,
       });
+      shown = captionOf(now);
       figure.append(el("figcaption", {}, heading, options.plain ? null : legend(now, options)));
       if (now.summary && !options.plain && !options.guides)
         figure.append(el("p", { class: "summary" }, brief(now.summary, 600)));
@@ -267,9 +279,7 @@
       update(next) {
         if (next === now) return; // nobody has changed it
         const fresh = Boolean(next.panels.length) !== Boolean(now.panels.length);
-        const caption =
-          JSON.stringify([next.title, next.summary, next.note, next.empty, legendOf(next)]) !==
-          JSON.stringify([now.title, now.summary, now.note, now.empty, legendOf(now)]);
+        const caption = captionOf(next) !== shown;
         now = next;
         if (!plot || fresh || caption) build();
         else redraw(true);

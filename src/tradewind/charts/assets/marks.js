@@ -185,7 +185,7 @@
       if (from === null || to === null) return;
       const width = Math.max(1.5, to - from - 1);
       path += `M${r(from)} ${r(y - height / 2)}h${r(width)}v${r(height)}h${r(-width)}z`;
-      if (bad)
+      if (bad && width >= 6)
         cross += `M${r(from)} ${r(y + height / 2)}l${r(width)} ${r(-height)}m0 ${r(height)}l${r(-width)} ${r(-height)}`;
       const name = bad ? "" : String((layer.trials || [])[i] ?? "");
       if (height >= 14 && name && tw.axes.measure(name) + 6 <= width) {
@@ -266,6 +266,8 @@
           d: shape(layer.role)(10, 6, layer.role === "chosen" ? 3 : 4),
         }),
       );
+    else if (layer.kind === "frame")
+      picture.append(svg("rect", { class: "frame-of chosen", x: 2, y: 1.5, width: 16, height: 9, rx: 2 }));
     else
       picture.append(
         svg("path", {

@@ -32,6 +32,13 @@
 
   const ALWAYS = ["answer", "table", "reproduce"];
 
+  // Whether a section would only repeat that nothing has finished, or speak of training sizes in a
+  // study that has none.
+  function silent(data, { id, charts }) {
+    const empty = charts.length > 0 && charts.every((name) => data.charts[name]?.panels.length === 0);
+    return empty && (id === "learning" || !data.study.counts?.finished);
+  }
+
   // The sections of the data, and those that the page has anyway, in order.
   function sectionsOf(data) {
     const given = (data.sections || []).map((section) => ({ text: "", charts: [], ...section }));
@@ -45,7 +52,8 @@
     for (const id of ["failures", "table", "reproduce"]) if (!has(id)) list.push(own(id));
     const blank = !data.trials || !data.trials.rows.length; // charts of no trials at all say nothing
     const runs = (data.running || []).length > 0;
-    return list.filter(({ id }) => (id === "running" ? runs : !blank || ALWAYS.includes(id)));
+    const says = (section) => ALWAYS.includes(section.id) || !(blank || silent(data, section));
+    return list.filter((section) => (section.id === "running" ? runs : says(section)));
   }
 
   function contents(page, section) {

@@ -185,7 +185,7 @@
     };
     let levels = [[1, 2, 5], [1, 3], [1]].map((marks) => decades(marks));
     if (format === "seconds") levels = levels.map((level, i) => spokenTimes(level, i));
-    levels.push(...[2, 3, 4, 6].map((every) => decades([1], every)));
+    levels.push(...[2, 3, 5, 10, 20, 50, 100, 200].map((every) => decades([1], every)));
     const inside = levels.map((level) =>
       level.filter((at) => at >= low * (1 - 1e-9) && at <= high * (1 + 1e-9)),
     );

@@ -57,6 +57,8 @@
     }
 
     state(word, sentence) {
+      const back = word === "live" && this.connection.word === "reconnecting";
+      if (back && this.said.classList.contains("problem")) this.say(""); // it is over
       this.connection = { word, sentence };
       this.connected();
     }
@@ -66,7 +68,7 @@
       const [kind, text] =
         word === "connecting" ? ["reconnecting", "connecting"]
         : word === "reconnecting" ? ["reconnecting", sentence ? `reconnecting: ${sentence}` : "reconnecting"]
-        : this.away ? ["away", `cannot be read: ${this.away}`]
+        : this.away ? ["unread", `cannot be read: ${this.away}`]
         : paused ? ["paused", `paused${paused.at ? ` since ${clock(paused.at)}` : ""}`]
         : ["live", this.painting ? "live, more figures are being computed" : "live"];
       this.dot.className = `dot ${kind}`;

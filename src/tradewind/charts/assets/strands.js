@@ -14,8 +14,9 @@
   const wanted = (layer) => NARROWEST * layer.axes.length + 24;
 
   function places(layer, box) {
-    const ends = Math.min(96, 0.5 * measure(layer.axes[0] || "") + 8);
-    const left = box.left + Math.max(24, ends);
+    const room = (box.width - NARROWEST) / Math.max(1, layer.axes.length - 1);
+    const title = Math.min(measure(layer.axes[0] || "", 600), Math.min(room, 200) - 12);
+    const left = box.left + Math.max(24, 0.5 * title + 8);
     const right = box.left + box.width - NARROWEST + 16;
     const step = layer.axes.length > 1 ? (right - left) / (layer.axes.length - 1) : 0;
     const gaps = layer.axes.map((_, i) => layer.rows.some((row) => !known(row[i])));
@@ -32,13 +33,11 @@
     const group = svg("g", { class: "frame" });
     layer.axes.forEach((name, i) => {
       const x = at.left + i * at.step;
-      const anchor = i === 0 ? "start" : "middle";
-      const from = i === 0 ? x - 8 : x;
       group.append(
         svg("line", { class: "base", x1: x, x2: x, y1: at.top, y2: at.bottom }),
         svg(
           "text",
-          { "class": "axis-title strong", "x": from, "y": at.top - 20, "text-anchor": anchor },
+          { "class": "axis-title strong", "x": x, "y": at.top - 20, "text-anchor": "middle" },
           svg("title", {}, tw.dom.brief(name, 500)),
           fit(name, Math.min(at.step || 200, 200) - 12, 600),
         ),
@@ -70,13 +69,15 @@
     const layer = panel.layers.find((one) => one.kind === "strands");
     const at = places(layer, box);
     const frame = { panel, box, left: at.left, right: box.left + box.width, top: at.top, bottom: at.bottom };
+    const many = layer.rows.length > 300;
     const groups = Array.from({ length: SHADES }, () => "");
     const items = [];
     layer.rows.forEach((row, i) => {
       if (!row.some(known)) return;
       const path = strand(row, at);
       const shade = Math.max(0, Math.min(1, layer.shade[i] ?? 0));
-      groups[Math.min(SHADES - 1, Math.floor(shade * SHADES))] += path;
+      const clear = shade ** (many ? 4 : 1); // of many, only the best stand out
+      groups[Math.min(SHADES - 1, Math.floor(clear * SHADES))] += path;
       items.push({
         x: at.left,
         y: at.height(row[0]),
@@ -90,10 +91,9 @@
         order: -shade,
       });
     });
-    const many = layer.rows.length > 300 ? " many" : "";
     const marks = svg(
       "g",
-      { class: `marks strands${many}` },
+      { class: `marks strands${many ? " many" : ""}` },
       ...groups.map((d, i) => d && svg("path", { class: `strand shade-${i}`, d })),
     );
     return {

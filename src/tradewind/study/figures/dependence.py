@@ -29,16 +29,16 @@ _SAME = 1.05  # costs within this factor count as the same
 
 def dependence(facts: Facts, name: str) -> Chart:
     """The mean value and cost at each value of a parameter."""
-    chart, title = f"dependence_{name}", f"How quality and cost depend on {name}"
+    chart, title = f"dependence_{name}", f"How quality and cost depend on {label(name)}"
     if facts.effects is None:
         return nothing(chart, title, TOO_FEW)
     parameter = facts.space[name]
     if parameter.cells > _MOST_CHOICES and facts.space.columns.categorical[_index(facts, name)]:
-        return nothing(chart, title, f"{name} has too many choices to show one by one.")
+        return nothing(chart, title, f"{label(name)} has too many choices to show one by one.")
     try:
         found = facts.effects.dependence(name, points=_POINTS, level=LEVEL, rows=_ROWS)
     except ValueError:  # no configuration allows all its values
-        why = f"{name} is so rarely active that its effect cannot be averaged."
+        why = f"{label(name)} is so rarely active that its effect cannot be averaged."
         return nothing(chart, title, why)
     axis = axis_of(facts.space, name)
     panels = [Panel(axis, value_axis(facts), _layers(found, found.value, axis, "main"), "Quality")]
@@ -74,7 +74,7 @@ def _summary(facts: Facts, found: PartialDependence) -> str:
     values = np.array([it.value for it in found.value])
     best, worst = _ends(values, facts.maximize)
     said = (
-        f"On average, the value is best at {found.name} = {label(found.values[best])} "
+        f"On average, the value is best at {label(found.name)} = {label(found.values[best])} "
         f"({facts.say_value(float(values[best]))}) and worst at {label(found.values[worst])} "
         f"({facts.say_value(float(values[worst]))})."
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from tradewind.charts.chart import Axis, Chart, Format, Line, Panel, Role, Scale
 from tradewind.optimizer.history import spread_evenly
+from tradewind.optimizer.strategies.strategy import may_win
 from tradewind.study.figures.facts import Facts
 from tradewind.types import Array, Indices
 
@@ -48,6 +49,24 @@ def thinned(rows: Indices, keep: Sequence[int] = ()) -> Indices:
 def thinning_note(shown: int, of: int) -> str:
     """What a reader must know about the points that were left out; nothing if none was."""
     return f"{shown:,} of {of:,} trials are drawn." if shown < of else ""
+
+
+def noise_note(facts: Facts) -> str:
+    """What a reader must know about values that differ from the measured ones."""
+    return "Results are noisy: what is believed of each trial is shown." * facts.is_noisy
+
+
+def partial_note(facts: Facts) -> str:
+    """Why trials that look better than the choice were not chosen; nothing if all may be."""
+    if facts.known is None:
+        return ""
+    allowed = may_win(facts.strategy, facts.known.believed)
+    out = sum(
+        not may and (trial.train_size < 1.0 or trial.raced)
+        for may, trial in zip(allowed, facts.finished, strict=True)
+    )
+    part = "only part of the data or of the folds"
+    return f"{counted(out, 'trial')} saw {part} and cannot be chosen." * (out > 0)
 
 
 def notes(*parts: str) -> str:

@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 
 from tradewind.charts.chart import Axis, Bars, Chart, Panel
+from tradewind.runners.runner import cause
 from tradewind.study.figures.draw import counted, nothing
 from tradewind.study.figures.facts import Facts
 from tradewind.types import State, Trial
 
 NAME, TITLE = "failures", "Why trials failed"
 _MOST = 20  # groups in the chart
-_LONGEST = 200  # characters of a message
 _DETAIL = 8000  # characters of a traceback, its end
 
 _VARIES = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-fA-F]{8,}\b|\d+(?:[.,:]\d+)*(?:e[+-]?\d+)?")
@@ -20,9 +20,9 @@ _VARIES = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-fA-F]{8,}\b|\d+(?:[.,:]\d+)*(?:e[+
 
 @dataclass(frozen=True)
 class Failure:
-    """Trials that failed with the same last line, apart from its numbers and addresses.
+    """Trials that failed with the same message, apart from its numbers and addresses.
 
-    `message` is the line of the latest of them, and `detail` its traceback."""
+    `message` is that of the latest of them, and `detail` its traceback."""
 
     message: str
     trials: tuple[int, ...]
@@ -34,10 +34,10 @@ def failures_of(facts: Facts) -> list[Failure]:
     groups: dict[str, list[Trial]] = {}
     for trial in facts.trials:
         if trial.state is State.FAILED:
-            groups.setdefault(masked(last_line(trial.error)), []).append(trial)
+            groups.setdefault(masked(message_of(trial.error)), []).append(trial)
     found = [
         Failure(
-            last_line(group[-1].error),
+            message_of(group[-1].error),
             tuple(t.number for t in group),
             (group[-1].error or "")[-_DETAIL:],
         )
@@ -46,11 +46,9 @@ def failures_of(facts: Facts) -> list[Failure]:
     return sorted(found, key=lambda it: -len(it.trials))
 
 
-def last_line(error: str | None) -> str:
-    """What a traceback says in the end."""
-    lines = [line.strip() for line in (error or "").splitlines() if line.strip()]
-    last = lines[-1] if lines else "no message"
-    return last if len(last) <= _LONGEST else last[: _LONGEST - 1] + "…"
+def message_of(error: str | None) -> str:
+    """The line of an error that names its cause, as log lines and progress show it."""
+    return cause(error or "") or "no message"
 
 
 def masked(message: str) -> str:

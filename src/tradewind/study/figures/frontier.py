@@ -11,8 +11,10 @@ from tradewind.study.figures.draw import (
     cost_axis,
     counted,
     figures,
+    noise_note,
     notes,
     nothing,
+    partial_note,
     scale_for,
     thinned,
     thinning_note,
@@ -48,10 +50,10 @@ def frontier(facts: Facts) -> Chart:
     values = facts.value[known]
     shown = limits(facts, values, facts.value[facts.efficient], most=1 / 3)
     panel = Panel(cost_axis(facts), value_axis(facts, limits=shown), tuple(layers))
-    noisy = "Results are noisy: what is believed of each trial is shown." * facts.is_noisy
     missing = len(facts.finished) - len(known)
     note = notes(
-        noisy,
+        noise_note(facts),
+        partial_note(facts),
         beyond(facts, values, shown),
         thinning_note(len(others) + len(marked), len(rest) + len(marked)),
         f"{counted(missing, 'trial')} without a cost cannot be shown." * (missing > 0),

@@ -13,6 +13,7 @@ from tradewind.study.figures.draw import (
     NOTHING_FINISHED,
     cost_axis,
     figures,
+    noise_note,
     notes,
     nothing,
     thinned,
@@ -48,6 +49,7 @@ def learning_curves(facts: Facts) -> Chart:
         cost = _layers(facts, sizes, facts.paid, shown, curves, model, of_cost=True)
         panels.append(Panel(axis, cost_axis(facts), cost))
     note = notes(
+        noise_note(facts),
         beyond(facts, facts.value, visible),
         thinning_note(len(shown), len(sizes)),
         "The dashed line is what a model expects of the best configuration at every size."

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tradewind.charts.chart import Axis, Chart, Panel, Strands
+from tradewind.charts.chart import Axis, Chart, Format, Panel, Strands
 from tradewind.study.figures.draw import (
     NOTHING_FINISHED,
     counted,
+    format_of,
     notes,
     nothing,
     scale_for,
@@ -17,12 +18,11 @@ from tradewind.study.figures.draw import (
     thinning_note,
 )
 from tradewind.study.figures.facts import Facts
-from tradewind.study.figures.values import ticks
+from tradewind.study.figures.values import Mark, round_ticks, spaced, ticks
 from tradewind.types import Array, Indices
 
 NAME, TITLE = "parallel", "All parameters at once"
 _MOST = 16  # parameters: more do not fit beside each other
-_TICKS = 5
 
 
 def parallel(facts: Facts) -> Chart:
@@ -32,12 +32,15 @@ def parallel(facts: Facts) -> Chart:
     names = _names(facts)
     columns = [facts.history.X[:, facts.space.names.index(name)] for name in names]
     axes, labels = list(names), [ticks(facts.space[name]) for name in names]
-    for title, amounts, say in (
-        (facts.cost.title, facts.history.cost, facts.cost.say),
-        ("value" if facts.maximize else "loss", facts.measured, facts.say_value),
+    for title, amounts, form, say in (
+        (facts.cost.title, facts.history.cost, facts.cost.format, facts.cost.say),
+        (
+            *("value" if facts.maximize else "loss", facts.measured),
+            *(format_of(facts), facts.say_value),
+        ),
     ):
         if np.isfinite(amounts).any():
-            column, marks = _scaled(amounts, say)
+            column, marks = _scaled(amounts, form, say)
             columns.append(column)
             axes.append(title)
             labels.append(marks)
@@ -80,18 +83,20 @@ def _worth(facts: Facts) -> Array:
     return np.where(np.isnan(utility), -np.inf, utility)
 
 
-def _scaled(amounts: Array, say: Callable[[float], str]) -> tuple[Array, list[tuple[float, str]]]:
+def _scaled(amounts: Array, form: Format, say: Callable[[float], str]) -> tuple[Array, list[Mark]]:
     """Amounts in [0, 1], on a log scale if they span more than a decade, with ticks."""
-    log = scale_for(amounts) == "log"
-    seen = np.log(amounts) if log else amounts / 2.0  # half of them: the width may overflow
+    scale = scale_for(amounts)
+    least, most = float(np.nanmin(amounts)), float(np.nanmax(amounts))
+    between = round_ticks(Axis("", scale, form), least, most)
+    values = np.array([*amounts, *(tick.value for tick in between)])
+    seen = np.log(values) if scale == "log" else values / 2.0  # half: the width may overflow
     low, high = float(np.nanmin(seen)), float(np.nanmax(seen))
     if not low < high:
-        return np.where(np.isfinite(seen), 0.5, np.nan), [(0.5, say(float(np.nanmax(amounts))))]
-    places = np.linspace(0.0, 1.0, _TICKS)
-    at = low + places * (high - low)
-    texts = np.exp(at) if log else 2.0 * at
-    marks = [(float(u), say(float(t))) for u, t in zip(places, texts, strict=True)]
-    return (seen - low) / (high - low), marks
+        return np.where(np.isfinite(amounts), 0.5, np.nan), [(0.5, say(most))]
+    places = (seen - low) / (high - low)
+    n = len(amounts)
+    inner = [(float(u), it.text) for u, it in zip(places[n:], between, strict=True)]
+    return places[:n], spaced((0.0, say(least)), inner, (1.0, say(most)))
 
 
 def _cells(rows: Array) -> list[list[float | None]]:

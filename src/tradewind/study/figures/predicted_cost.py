@@ -23,7 +23,7 @@ NAME, TITLE = "predicted_cost", "Predicted against measured cost"
 _FACTOR = 2.0
 _NONE = (
     "No finished trial has both a predicted and a measured cost. The first trials of a search have "
-    "no prediction."
+    "no prediction, nor have those of a search that ignores costs."
 )
 
 

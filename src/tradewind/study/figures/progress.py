@@ -15,8 +15,10 @@ from tradewind.study.figures.draw import (
     cost_axis,
     counted,
     figures,
+    noise_note,
     notes,
     nothing,
+    partial_note,
     thinned,
     thinning_note,
     value_axis,
@@ -58,7 +60,13 @@ def progress(facts: Facts, over: Over = "trials") -> Chart:
     if facts.goal.needs_cost and np.isfinite(facts.paid).any():
         layers = _layers(facts, x, facts.paid, shown, at, best, order)
         panels.append(Panel(axis, cost_axis(facts), layers))
-    note = notes(why, beyond(facts, values, visible), thinning_note(len(shown), len(order)))
+    note = notes(
+        why,
+        noise_note(facts),
+        partial_note(facts),
+        beyond(facts, values, visible),
+        thinning_note(len(shown), len(order)),
+    )
     return Chart(name, title, _summary(facts, over, x, best), tuple(panels), note)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tradewind.space.parameters import Float, Int
 from tradewind.study.figures.draw import format_of
 from tradewind.study.figures.facts import Cost, Facts
-from tradewind.study.figures.failures import last_line
+from tradewind.study.figures.failures import message_of
 from tradewind.study.forecast import wall_seconds
 from tradewind.study.running import worker_name
 from tradewind.study.words import unit_of_cost
@@ -82,7 +82,7 @@ def _circumstances(facts: Facts) -> list[Column]:
         ("origin", "origin", "text", lambda t: t.origin.value),
         ("folds", "folds", "number", lambda t: len(t.folds) or None),
         *attributes,
-        ("error", "error", "text", lambda t: None if t.error is None else last_line(t.error)),
+        ("error", "error", "text", lambda t: None if t.error is None else message_of(t.error)),
     ]
 
 
@@ -101,7 +101,12 @@ def _item(field: str, name: str) -> Callable[[Trial], Any]:
 def _format(facts: Facts, name: str) -> str:
     if name == facts.space.size_name:
         return "percent"
-    return "number" if isinstance(facts.space[name], (Float, Int)) else "text"
+    p = facts.space[name]
+    if isinstance(p, (Float, Int)):
+        return "number"
+    choices = p.choices  # type: ignore[attr-defined]
+    numbers = all(isinstance(it, (int, float)) and not isinstance(it, bool) for it in choices)
+    return "number" if numbers else "text"
 
 
 def _entry(value: Any) -> Any:

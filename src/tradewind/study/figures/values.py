@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from tradewind.charts.chart import Axis
+from tradewind.charts.scales import Scale, Tick
 from tradewind.space import Space
 from tradewind.space.parameters import Float, Int, Parameter, TrainSize
 from tradewind.study.words import number, percent
@@ -17,6 +19,8 @@ _TICKS = 5  # along an axis with numbers
 _LABELS = 12  # along an axis with choices
 _APART = 0.08  # the least distance of two ticks
 _LONGEST = 40  # characters of a label
+
+Mark: TypeAlias = tuple[float, str]  # a place in [0, 1] and its text
 
 
 def label(value: Value) -> str:
@@ -40,26 +44,35 @@ def axis_of(space: Space, name: str) -> Axis:
     return Axis(name, "category", labels=tuple(map(label, choices)))
 
 
-def ticks(p: Parameter) -> list[tuple[float, str]]:
-    """Positions in [0, 1] and texts along the coordinate of a parameter."""
+def ticks(p: Parameter) -> list[Mark]:
+    """Marks along the coordinate of a parameter: both ends, and round values between them."""
     if not isinstance(p, (Float, Int)) or (0 < p.cells <= _LABELS and not p.log):
         places = (np.arange(p.cells) + 0.5) / p.cells
         every = math.ceil(p.cells / _LABELS)
         values = [p.from_unit(float(u)) for u in places[::every]]
         texts = [percent(float(str(v))) if isinstance(p, TrainSize) else label(v) for v in values]
         return [(round(float(u), 4), text) for u, text in zip(places[::every], texts, strict=True)]
-    found = [(0.0, label(p.from_unit(0.0)))]
-    for value in _between(p):
-        u = p.to_unit(p.check(value))
-        if found[-1][0] + _APART < u < 1.0 - _APART:
-            found.append((round(u, 4), label(value)))
-    return [*found, (1.0, label(p.from_unit(1.0)))]
+    low, high = p.from_unit(0.0), p.from_unit(1.0)
+    if p.step not in (None, 1):
+        between = [p.from_unit(u) for u in (0.25, 0.5, 0.75)]
+    else:
+        axis = Axis("", "log" if p.log else "linear", "count" if isinstance(p, Int) else "number")
+        between = [p.check(tick.value) for tick in round_ticks(axis, float(low), float(high))]
+    inner = [(p.to_unit(value), label(value)) for value in between]
+    return spaced((p.to_unit(low), label(low)), inner, (p.to_unit(high), label(high)))
 
 
-def _between(p: Float | Int) -> list[Value]:
-    """Round values between the ends where there are any."""
-    low, high = float(p.low), float(p.high)
-    if not p.log or math.log10(high) - math.log10(low) < 2.0:
-        return [p.from_unit(u) for u in (0.25, 0.5, 0.75)]
-    powers = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
-    return [10.0**k for k in powers[:: math.ceil(len(powers) / _TICKS)] if low <= 10.0**k <= high]
+def round_ticks(axis: Axis, low: float, high: float) -> list[Tick]:
+    """Round values between two others."""
+    if not low < high:
+        return []
+    return [tick for tick in Scale(axis, low, high).ticks(_TICKS) if low < tick.value < high]
+
+
+def spaced(low: Mark, between: list[Mark], high: Mark) -> list[Mark]:
+    """The marks of both ends, and those between them that touch no other."""
+    found = [low]
+    for place, text in between:
+        if found[-1][0] + _APART < place < high[0] - _APART:
+            found.append((round(place, 4), text))
+    return [*found, high]
