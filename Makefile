@@ -21,13 +21,13 @@ demo: $(VENV)/.demo ## tune a classifier for accuracy and training time (about a
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test ## run every test
-	$(BIN)/python -m pytest -n 3
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 check: $(VENV)/.test ## lint, types and the fast tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 3 -m "not slow"
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
 
 docs: $(VENV)/.docs ## build the documentation as a site, in build/site
 	$(BIN)/python tools/build_site.py
