@@ -191,7 +191,8 @@ def test_a_function_that_cannot_be_loaded_is_explained(
         ('"no-such-program"', "there is no program 'no-such-program'"),
         ('"./missing"', "there is no program './missing'"),
         ('"mine.sh"', "write ./mine.sh for the file here"),
-        ('"./mine.sh"', "make it executable"),
+        ('"./mine.sh"', "may not be run; make it executable: chmod \\+x ./mine.sh"),
+        ('"./folder"', "the program './folder' is a folder"),
         ('["sh", "{y}"]', r"\{y\}, which is no parameter"),
         ('["sh", "{x}"]', "'k' does not reach the program"),
         ('["sh", "{"]', "a brace itself is written"),
@@ -203,6 +204,7 @@ def test_a_program_that_cannot_work_is_refused_before_a_trial(
     tmp_path: Path, command: str, message: str
 ) -> None:
     (tmp_path / "mine.sh").write_text("echo 1\n")
+    (tmp_path / "folder").mkdir()
     result = call("run", write_run_file(tmp_path, f"command = {command}"))
     assert result.code == 2, result
     assert re.search(message, result.err), result
