@@ -341,6 +341,16 @@ def test_a_study_moves_through_a_file(folder: Path) -> None:
     assert "choose another name with --name" in " ".join(again.err.split())
 
 
+def test_a_study_with_any_name_is_exported_into_this_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_study(tmp_path / "study.db", "../a/b", 1)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert call("export", "../study.db").code == 0
+    assert [p.name for p in Path().iterdir()] == ["..-a-b.jsonl"]
+
+
 def test_a_damaged_file_is_repaired(folder: Path) -> None:
     assert call("run").code == 0
     assert call("export").code == 0

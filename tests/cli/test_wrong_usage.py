@@ -23,9 +23,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "empty.db").touch()
     (path / "text.db").write_text("no store at all, " * 100)
     (path / "short.db").write_text("short")
+    make_study(path / "cut.db")._session.log._file.close()  # type: ignore[attr-defined]
+    (path / "cut.db").write_bytes((path / "cut.db").read_bytes()[:5000])
     (path / "folder.db").mkdir()
     (path / "bad.jsonl").write_text('{"format":1}\n')
     (path / "bad.toml").write_text("[study\n")
+    (path / "jsonl.toml").write_text(
+        "[study]\nstorage = 'study.jsonl'\n[objective]\nfunction = 'posixpath:join'\n"
+        "[space]\nx = ['a', 'b']\n[limits]\ntrials = 1\n"
+    )
     return path
 
 
@@ -39,6 +45,7 @@ CASES: list[tuple[str, int, str]] = [
     ("status folder.db", NOTHING, "is a folder"),
     ("status text.db", STORE, "not a SQLite file"),
     ("status short.db", STORE, "not a SQLite file"),
+    ("status cut.db", STORE, "malformed; `tradewind repair` keeps everything before the damage"),
     ("status bad.jsonl", STORE, "bad.jsonl, line 1"),
     ("status bad.toml", USAGE, "cannot be read as TOML"),
     ("status missing.toml", NOTHING, "there is no file missing.toml"),
@@ -99,8 +106,11 @@ CASES: list[tuple[str, int, str]] = [
     ("import missing.jsonl new.db", NOTHING, "there is no file"),
     ("import bad.jsonl new.db", STORE, "line 1"),
     ("import one.db new.db", STORE, "line 1"),
+    ("import bad.jsonl new.jsonl", USAGE, "cannot be stored in new.jsonl.*such as study.db"),
+    ("run jsonl.toml", USAGE, "cannot be stored in .*study.jsonl.*such as study.db"),
     ("report new.db -o nowhere/report.html", STORE, "nowhere"),
     ("repair missing.db", NOTHING, "there is no file"),
+    ("repair cut.db", STORE, r"no study can be saved.* malformed\n$"),
     ("repair text.db", STORE, "not a SQLite file"),
     ("replay missing.db", NOTHING, "there is no file"),
     ("studies missing.db", NOTHING, "there is no file"),
@@ -112,7 +122,7 @@ CASES: list[tuple[str, int, str]] = [
     ("stats", USAGE, "No such command"),
     ("best --gaol quality", USAGE, "No such option"),
     ("best one.db two.db", USAGE, "unexpected extra"),
-    ("run missing.toml", NOTHING, "there is bad.toml"),
+    ("run missing.toml", NOTHING, "there are bad.toml, jsonl.toml"),
     ("run one.db", USAGE, "cannot be read"),
     ("run folder.db", USAGE, "folder"),
     ("run --trials 0", USAGE, "trials"),

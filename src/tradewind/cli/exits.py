@@ -45,6 +45,7 @@ _COMMANDS = (
     ("choose another name, or open it with load_study", "choose another name with --name"),
     ("predict() needs", "a prediction needs"),
     ("study.export wrote", "`tradewind export` wrote"),
+    ("tradewind.repair keeps", "`tradewind repair` keeps"),
     (
         'give strategy= again, or strategy="auto" to look at it',
         'write strategy = "auto" in [study]',

@@ -239,9 +239,11 @@ def _study_of(settings: RunFile) -> Study:
 
 def _check_folder(settings: RunFile) -> None:
     from tradewind.cli.exits import NotThere
-    from tradewind.cli.places import find_place
+    from tradewind.cli.places import check_storable, find_place
 
-    path = find_place(settings.storage, settings.name).path
+    place = find_place(settings.storage, settings.name)
+    check_storable(place)
+    path = place.path
     if path is not None and not path.parent.is_dir():
         raise NotThere(
             f"{settings.path}: storage is in a folder that does not exist: {path.parent}"
