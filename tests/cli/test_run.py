@@ -93,6 +93,34 @@ def test_several_runs_of_a_file_share_its_trials(folder: Path) -> None:
     assert 12 <= len(done) <= 13
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [(), ("--workers", "1")])
+def test_an_objective_that_prints_leaves_the_output_to_json(
+    folder: Path, workers: tuple[str, ...]
+) -> None:
+    says = "    print('epoch 1')\n    os.system('echo epoch 2')\n    x, k"
+    (folder / "objective_of_test.py").write_text(
+        "import os\nprint('loading')\n" + FUNCTION.replace("    x, k", says)
+    )
+    preview = execute("run", "--dry-run", "--json", folder=folder)
+    assert preview.data["trials"] == 0
+    result = execute("run", "--json", *workers, folder=folder)
+    assert result.data["counts"]["finished"] == 4
+    for said in ("loading", "epoch 1", "epoch 2"):
+        assert said in result.err
+    plain = execute("run", "--trials", "5", folder=folder)
+    assert "epoch 1" in plain.out
+
+
+def test_an_objective_that_closes_the_output_does_not_keep_it_from_others(folder: Path) -> None:
+    (folder / "objective_of_test.py").write_text(
+        "import sys\n" + FUNCTION.replace("    x, k", "    sys.stdout.close()\n    x, k")
+    )
+    result = execute("run", folder=folder)
+    assert (result.code, "4 finished" in result.out) == (0, True), result
+    assert "Traceback" not in result.err
+
+
 def test_a_search_in_which_all_trials_failed_ends_with_1(tmp_path: Path) -> None:
     (tmp_path / "failing_objective.py").write_text("def objective(trial):\n    return None\n")
     file = write_run_file(tmp_path, 'function = "failing_objective:objective"', trials=2)
