@@ -83,7 +83,8 @@ def test_status_says_what_stands_in_the_log(store: Path) -> None:
     }
     assert data["queued"] == 1
     assert data["goal"] == "tradeoff:0.01@5"
-    assert data["failures"] == [{"message": "it broke", "count": 1, "trials": [12]}]
+    (failure,) = data["failures"]
+    assert failure == {"message": "it broke", "count": 1, "trials": [12], "error": "it broke"}
     assert [r["trial"] for r in data["running"]] == [13]
     study = tw.load_study(store)
     assert data["best"]["trial"] == study.best.number

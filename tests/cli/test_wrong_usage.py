@@ -183,4 +183,10 @@ def test_a_broken_objective_is_explained_without_our_own_lines(
     assert result.code == 1
     assert "failed in the same way" in result.err
     assert "ZeroDivisionError" in result.err
+    assert "`tradewind status --errors` shows it in full" in result.err
     assert "Traceback" not in result.err
+    for line in ("trial 0 failed:", 'broken_objective.py", line 2, in objective'):
+        assert line in call("status", file, "--errors").out
+    assert "broken_objective.py" not in call("status", file).out
+    (failure,) = call("status", file, "--json").data["failures"]
+    assert failure["error"].startswith("Traceback")

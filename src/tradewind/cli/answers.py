@@ -119,13 +119,17 @@ def unit(trials: Iterable[Trial], by: str | None) -> str:
 
 
 def failures(trials: Iterable[Trial]) -> list[Data]:
-    """The failed trials by cause, the most frequent first."""
-    groups: dict[str, list[int]] = {}
+    """The failed trials by cause, the most frequent first. `error` is the whole error of the first
+    of them."""
+    groups: dict[str, list[Trial]] = {}
     for trial in trials:
         if trial.state is State.FAILED:
-            groups.setdefault(cause(trial.error or ""), []).append(trial.number)
+            groups.setdefault(cause(trial.error or ""), []).append(trial)
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))[:_FAILURES]
-    return [{"message": why, "count": len(n), "trials": n} for why, n in ordered]
+    return [
+        {"message": why, "count": len(t), "trials": [x.number for x in t], "error": t[0].error}
+        for why, t in ordered
+    ]
 
 
 def best(study: Study, goal: Goal | None) -> Data:

@@ -98,7 +98,8 @@ def _shortened(text: str) -> str:
 
     advice, _, trace = text.partition("\n\n")
     advice = advice.replace(", or go on with give_up_after=None", "")
-    return f"{advice}\n{cause(trace)}" if trace else advice
+    more = "\n`tradewind status --errors` shows it in full" * (trace.strip() != cause(trace))
+    return f"{advice}\n{cause(trace)}{more}" if trace else advice
 
 
 # ---- secrets ----

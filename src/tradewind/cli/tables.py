@@ -131,7 +131,8 @@ def trials_table(entries: Iterable[Data], unit: str) -> Table:
 # ---- pages ----
 
 
-def status(data: Data) -> Iterator[RenderableType]:
+def status(data: Data, *, errors: bool = False) -> Iterator[RenderableType]:
+    """How a study stands; with `errors`, the whole error of each kind of failure, too."""
     paused = data["paused"]
     pause = ""
     if paused is not None:
@@ -159,6 +160,8 @@ def status(data: Data) -> Iterator[RenderableType]:
         for failure in data["failures"]:
             add_row(made, str(failure["count"]), shortened(failure["message"]))
         yield made
+    for failure in data["failures"] if errors else ():
+        yield Text(f"\ntrial {failure['trials'][0]} failed:\n{clean(failure['error'] or '')}")
 
 
 def running_table(entries: Iterable[Data], *, cut: bool = False) -> Table:
