@@ -91,6 +91,18 @@ def test_status_says_what_stands_in_the_log(store: Path) -> None:
     assert data["spent"] == pytest.approx(sum(t.cost for t in study.trials if t.cost))
 
 
+def test_a_running_trial_whose_driver_is_gone_is_called_lost(tmp_path: Path) -> None:
+    study = make_study(tmp_path / "study.db", n_trials=1)
+    study.ask(lease=600.0)
+    study.ask(lease=0.01)
+    time.sleep(0.05)
+    running = call("status", tmp_path / "study.db", "--json").data["running"]
+    assert [one["lost"] for one in running] == [False, True]
+    out = call("status", tmp_path / "study.db").out
+    assert re.search(r"^ +2 +\d+:\d\d +lost ", out, re.MULTILINE)
+    assert "lost: the driver gives no sign of life; the next search runs the trial again" in out
+
+
 def test_best_and_frontier_are_those_of_the_study(store: Path) -> None:
     study = tw.load_study(store)
     best = call("best", store, "--goal", "quality", "--json").data["best"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tradewind.cli.goals import goal_text
@@ -64,6 +64,8 @@ def status(study: Study) -> Data:
     """How a study stands."""
     follower = Follower(study)
     follower.look()
+    lost = follower.lost()
+    follower.look()  # one of them may have ended meanwhile
     state, trials = follower.state, study.trials
     paused = study.paused
     best, sentence = best_or_none(study)
@@ -84,9 +86,14 @@ def status(study: Study) -> Data:
         "stopped": state.stopped,
         "best": best,
         "sentence": sentence,
-        "running": [dict(vars(running)) for running in follower.running()],
+        "running": running(follower, lost),
         "failures": failures(trials),
     }
+
+
+def running(follower: Follower, lost: Collection[int]) -> list[Data]:
+    """The running trials; those in `lost` have a driver that gives no sign of life."""
+    return [{**vars(trial), "lost": trial.trial in lost} for trial in follower.running()]
 
 
 def best_or_none(study: Study) -> tuple[Data | None, str | None]:
