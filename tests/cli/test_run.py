@@ -265,6 +265,14 @@ def test_a_dry_run_of_a_function_says_whether_the_study_continues(folder: Path) 
     assert "objective_of_test:objective" in result.out
 
 
+def test_a_dry_run_says_the_goal_in_the_units_of_the_study(folder: Path) -> None:
+    (folder / "objective_of_test.py").write_text("def objective(trial):\n    return 1.0\n")
+    path = folder / "tradewind.toml"
+    path.write_text(path.read_text().replace("seed = 0", 'seed = 0\ngoal = "under:3ms"'))
+    assert call("run").code == 0
+    assert "a cost of at most 3 ms" in call("run", "--dry-run").out
+
+
 # ---- interrupted ----
 
 

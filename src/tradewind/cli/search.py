@@ -20,6 +20,7 @@ from tradewind.cli.objective import objective_of
 from tradewind.cli.terminal import Data, emit, note, objective_output
 
 if TYPE_CHECKING:
+    from tradewind.goals import Goal
     from tradewind.study.study import Study
     from tradewind.types import Trial
 
@@ -279,20 +280,22 @@ def preview(settings: RunFile, *, as_json: bool) -> None:
     emit(preview_of(settings, objective), as_json=as_json, draw=draw)
 
 
-def state_of_storage(settings: RunFile) -> Data:
-    """Whether the study exists, and how many trials it has."""
+def state_of_storage(settings: RunFile, goal: Goal) -> Data:
+    """Whether the study exists, how many trials it has, and the unit of the costs of a goal."""
+    from tradewind.cli.answers import unit
     from tradewind.cli.places import find_place, open_one
     from tradewind.errors import NoSuchStudy
 
     place = find_place(settings.storage, settings.name)
-    nothing: Data = {"storage": str(place), "exists": False, "trials": 0}
+    nothing: Data = {"storage": str(place), "exists": False, "trials": 0, "unit": ""}
     if place.path is not None and not _has_content(place.path):
         return nothing
     try:
         study = open_one(place)
     except NoSuchStudy:
         return nothing
-    return {**nothing, "exists": True, "trials": len(study.trials)}
+    trials = study.trials
+    return {**nothing, "exists": True, "trials": len(trials), "unit": unit(trials, goal.by)}
 
 
 def _has_content(path: Path) -> bool:
