@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import tradewind as tw
 from tests.cli.shell import call, make_study, write_run_file
 
 USAGE, NOTHING, STORE = 2, 3, 4
@@ -20,6 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_study(path / "two.db", "first", 3)
     make_study(path / "two.db", "second", 3)
     make_study(path / "new.db", "new", 0)
+    tw.create_study({"x": (0.0, 1.0), "size": tw.TrainSize()}, storage=path / "sized.db")
     (path / "empty.db").touch()
     (path / "text.db").write_text("no store at all, " * 100)
     (path / "short.db").write_text("short")
@@ -61,6 +63,8 @@ CASES: list[tuple[str, int, str]] = [
     ("frontier new.db", NOTHING, "no trial of this study has finished"),
     ("explain new.db", NOTHING, "no trial of this study has finished"),
     ("predict new.db -p x=0.5 -p k=1", NOTHING, "at least 5|no trial"),
+    ("predict one.db", USAGE, "which configuration"),
+    ("enqueue sized.db -p x=0.5 --train-size 0.3", USAGE, "'size' of this space: give it with -p"),
     # goals
     ("best one.db --goal qualty", USAGE, "did you mean 'quality'"),
     ("best one.db --goal tradeof:1", USAGE, "did you mean 'tradeoff'"),
@@ -82,7 +86,7 @@ CASES: list[tuple[str, int, str]] = [
     ("frontier one.db --tolerance lots", USAGE, "tolerance must be"),
     ("frontier one.db --by money", NOTHING, "money"),
     # parameters
-    ("predict one.db", USAGE, "must be given"),
+    ("predict one.db -p x=0.5", USAGE, "must be given"),
     ("predict one.db -p x", USAGE, "NAME=VALUE"),
     ("predict one.db -p y=1", USAGE, "there is no parameter 'y'"),
     ("predict one.db -p x=2 -p k=1", USAGE, "'x'"),

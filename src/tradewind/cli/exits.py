@@ -46,6 +46,7 @@ _COMMANDS = (
     ("predict() needs", "a prediction needs"),
     ("study.export wrote", "`tradewind export` wrote"),
     ("tradewind.repair keeps", "`tradewind repair` keeps"),
+    ("give it in params", "give it with -p"),
     (
         'give strategy= again, or strategy="auto" to look at it',
         'write strategy = "auto" in [study]',
