@@ -201,6 +201,12 @@ def test_a_wrong_run_file_is_answered_with_its_line(
     assert "Traceback" not in result.err
 
 
+def test_a_byte_order_mark_is_no_part_of_a_run_file(tmp_path: Path) -> None:
+    text = "[objective]\nfunction = 'm:f'\n[space]\nx = [1, 2, 3]\n"
+    (tmp_path / "run.toml").write_text(text, encoding="utf-8-sig")
+    assert list(read_run_file(tmp_path / "run.toml").space) == ["x"]
+
+
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.toml"
     path.write_bytes(b"\xff\xfe\x00")

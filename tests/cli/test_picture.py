@@ -22,6 +22,7 @@ def entry(number: int) -> dict[str, Any]:
         "worker": "host:1234",
         "started": now - 65.0,
         "expected_end": now + 125.5,
+        "lost": False,
         "params": params,
     }
 

@@ -83,11 +83,24 @@ def test_status_says_what_stands_in_the_log(store: Path) -> None:
     }
     assert data["queued"] == 1
     assert data["goal"] == "tradeoff:0.01@5"
-    assert data["failures"] == [{"message": "it broke", "count": 1, "trials": [12]}]
+    (failure,) = data["failures"]
+    assert failure == {"message": "it broke", "count": 1, "trials": [12], "error": "it broke"}
     assert [r["trial"] for r in data["running"]] == [13]
     study = tw.load_study(store)
     assert data["best"]["trial"] == study.best.number
     assert data["spent"] == pytest.approx(sum(t.cost for t in study.trials if t.cost))
+
+
+def test_a_running_trial_whose_driver_is_gone_is_called_lost(tmp_path: Path) -> None:
+    study = make_study(tmp_path / "study.db", n_trials=1)
+    study.ask(lease=600.0)
+    study.ask(lease=0.01)
+    time.sleep(0.05)
+    running = call("status", tmp_path / "study.db", "--json").data["running"]
+    assert [one["lost"] for one in running] == [False, True]
+    out = call("status", tmp_path / "study.db").out
+    assert re.search(r"^ +2 +\d+:\d\d +lost ", out, re.MULTILINE)
+    assert "lost: the driver gives no sign of life; the next search runs the trial again" in out
 
 
 def test_best_and_frontier_are_those_of_the_study(store: Path) -> None:

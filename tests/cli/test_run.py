@@ -93,6 +93,34 @@ def test_several_runs_of_a_file_share_its_trials(folder: Path) -> None:
     assert 12 <= len(done) <= 13
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [(), ("--workers", "1")])
+def test_an_objective_that_prints_leaves_the_output_to_json(
+    folder: Path, workers: tuple[str, ...]
+) -> None:
+    says = "    print('epoch 1')\n    os.system('echo epoch 2')\n    x, k"
+    (folder / "objective_of_test.py").write_text(
+        "import os\nprint('loading')\n" + FUNCTION.replace("    x, k", says)
+    )
+    preview = execute("run", "--dry-run", "--json", folder=folder)
+    assert preview.data["trials"] == 0
+    result = execute("run", "--json", *workers, folder=folder)
+    assert result.data["counts"]["finished"] == 4
+    for said in ("loading", "epoch 1", "epoch 2"):
+        assert said in result.err
+    plain = execute("run", "--trials", "5", folder=folder)
+    assert "epoch 1" in plain.out
+
+
+def test_an_objective_that_closes_the_output_does_not_keep_it_from_others(folder: Path) -> None:
+    (folder / "objective_of_test.py").write_text(
+        "import sys\n" + FUNCTION.replace("    x, k", "    sys.stdout.close()\n    x, k")
+    )
+    result = execute("run", folder=folder)
+    assert (result.code, "4 finished" in result.out) == (0, True), result
+    assert "Traceback" not in result.err
+
+
 def test_a_search_in_which_all_trials_failed_ends_with_1(tmp_path: Path) -> None:
     (tmp_path / "failing_objective.py").write_text("def objective(trial):\n    return None\n")
     file = write_run_file(tmp_path, 'function = "failing_objective:objective"', trials=2)
@@ -191,7 +219,8 @@ def test_a_function_that_cannot_be_loaded_is_explained(
         ('"no-such-program"', "there is no program 'no-such-program'"),
         ('"./missing"', "there is no program './missing'"),
         ('"mine.sh"', "write ./mine.sh for the file here"),
-        ('"./mine.sh"', "make it executable"),
+        ('"./mine.sh"', "may not be run; make it executable: chmod \\+x ./mine.sh"),
+        ('"./folder"', "the program './folder' is a folder"),
         ('["sh", "{y}"]', r"\{y\}, which is no parameter"),
         ('["sh", "{x}"]', "'k' does not reach the program"),
         ('["sh", "{"]', "a brace itself is written"),
@@ -203,6 +232,7 @@ def test_a_program_that_cannot_work_is_refused_before_a_trial(
     tmp_path: Path, command: str, message: str
 ) -> None:
     (tmp_path / "mine.sh").write_text("echo 1\n")
+    (tmp_path / "folder").mkdir()
     result = call("run", write_run_file(tmp_path, f"command = {command}"))
     assert result.code == 2, result
     assert re.search(message, result.err), result
@@ -233,6 +263,14 @@ def test_a_dry_run_of_a_function_says_whether_the_study_continues(folder: Path) 
     assert result.code == 0
     assert "continues, 4 trials" in result.out
     assert "objective_of_test:objective" in result.out
+
+
+def test_a_dry_run_says_the_goal_in_the_units_of_the_study(folder: Path) -> None:
+    (folder / "objective_of_test.py").write_text("def objective(trial):\n    return 1.0\n")
+    path = folder / "tradewind.toml"
+    path.write_text(path.read_text().replace("seed = 0", 'seed = 0\ngoal = "under:3ms"'))
+    assert call("run").code == 0
+    assert "a cost of at most 3 ms" in call("run", "--dry-run").out
 
 
 # ---- interrupted ----
@@ -337,6 +375,16 @@ def test_a_study_moves_through_a_file(folder: Path) -> None:
     assert again.code == 2
     assert "already" in again.err
     assert "choose another name with --name" in " ".join(again.err.split())
+
+
+def test_a_study_with_any_name_is_exported_into_this_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_study(tmp_path / "study.db", "../a/b", 1)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert call("export", "../study.db").code == 0
+    assert [p.name for p in Path().iterdir()] == ["..-a-b.jsonl"]
 
 
 def test_a_damaged_file_is_repaired(folder: Path) -> None:

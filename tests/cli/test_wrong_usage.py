@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import tradewind as tw
 from tests.cli.shell import call, make_study, write_run_file
 
 USAGE, NOTHING, STORE = 2, 3, 4
@@ -20,12 +21,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_study(path / "two.db", "first", 3)
     make_study(path / "two.db", "second", 3)
     make_study(path / "new.db", "new", 0)
+    tw.create_study({"x": (0.0, 1.0), "size": tw.TrainSize()}, storage=path / "sized.db")
     (path / "empty.db").touch()
     (path / "text.db").write_text("no store at all, " * 100)
     (path / "short.db").write_text("short")
+    make_study(path / "cut.db")._session.log._file.close()  # type: ignore[attr-defined]
+    (path / "cut.db").write_bytes((path / "cut.db").read_bytes()[:5000])
     (path / "folder.db").mkdir()
     (path / "bad.jsonl").write_text('{"format":1}\n')
     (path / "bad.toml").write_text("[study\n")
+    (path / "jsonl.toml").write_text(
+        "[study]\nstorage = 'study.jsonl'\n[objective]\nfunction = 'posixpath:join'\n"
+        "[space]\nx = ['a', 'b']\n[limits]\ntrials = 1\n"
+    )
     return path
 
 
@@ -39,6 +47,7 @@ CASES: list[tuple[str, int, str]] = [
     ("status folder.db", NOTHING, "is a folder"),
     ("status text.db", STORE, "not a SQLite file"),
     ("status short.db", STORE, "not a SQLite file"),
+    ("status cut.db", STORE, "malformed; `tradewind repair` keeps everything before the damage"),
     ("status bad.jsonl", STORE, "bad.jsonl, line 1"),
     ("status bad.toml", USAGE, "cannot be read as TOML"),
     ("status missing.toml", NOTHING, "there is no file missing.toml"),
@@ -54,6 +63,8 @@ CASES: list[tuple[str, int, str]] = [
     ("frontier new.db", NOTHING, "no trial of this study has finished"),
     ("explain new.db", NOTHING, "no trial of this study has finished"),
     ("predict new.db -p x=0.5 -p k=1", NOTHING, "at least 5|no trial"),
+    ("predict one.db", USAGE, "which configuration"),
+    ("enqueue sized.db -p x=0.5 --train-size 0.3", USAGE, "'size' of this space: give it with -p"),
     # goals
     ("best one.db --goal qualty", USAGE, "did you mean 'quality'"),
     ("best one.db --goal tradeof:1", USAGE, "did you mean 'tradeoff'"),
@@ -75,7 +86,7 @@ CASES: list[tuple[str, int, str]] = [
     ("frontier one.db --tolerance lots", USAGE, "tolerance must be"),
     ("frontier one.db --by money", NOTHING, "money"),
     # parameters
-    ("predict one.db", USAGE, "must be given"),
+    ("predict one.db -p x=0.5", USAGE, "must be given"),
     ("predict one.db -p x", USAGE, "NAME=VALUE"),
     ("predict one.db -p y=1", USAGE, "there is no parameter 'y'"),
     ("predict one.db -p x=2 -p k=1", USAGE, "'x'"),
@@ -99,8 +110,11 @@ CASES: list[tuple[str, int, str]] = [
     ("import missing.jsonl new.db", NOTHING, "there is no file"),
     ("import bad.jsonl new.db", STORE, "line 1"),
     ("import one.db new.db", STORE, "line 1"),
+    ("import bad.jsonl new.jsonl", USAGE, "cannot be stored in new.jsonl.*such as study.db"),
+    ("run jsonl.toml", USAGE, "cannot be stored in .*study.jsonl.*such as study.db"),
     ("report new.db -o nowhere/report.html", STORE, "nowhere"),
     ("repair missing.db", NOTHING, "there is no file"),
+    ("repair cut.db", STORE, r"no study can be saved.* malformed\n$"),
     ("repair text.db", STORE, "not a SQLite file"),
     ("replay missing.db", NOTHING, "there is no file"),
     ("studies missing.db", NOTHING, "there is no file"),
@@ -112,7 +126,7 @@ CASES: list[tuple[str, int, str]] = [
     ("stats", USAGE, "No such command"),
     ("best --gaol quality", USAGE, "No such option"),
     ("best one.db two.db", USAGE, "unexpected extra"),
-    ("run missing.toml", NOTHING, "there is bad.toml"),
+    ("run missing.toml", NOTHING, "there are bad.toml, jsonl.toml"),
     ("run one.db", USAGE, "cannot be read"),
     ("run folder.db", USAGE, "folder"),
     ("run --trials 0", USAGE, "trials"),
@@ -173,4 +187,10 @@ def test_a_broken_objective_is_explained_without_our_own_lines(
     assert result.code == 1
     assert "failed in the same way" in result.err
     assert "ZeroDivisionError" in result.err
+    assert "`tradewind status --errors` shows it in full" in result.err
     assert "Traceback" not in result.err
+    for line in ("trial 0 failed:", 'broken_objective.py", line 2, in objective'):
+        assert line in call("status", file, "--errors").out
+    assert "broken_objective.py" not in call("status", file).out
+    (failure,) = call("status", file, "--json").data["failures"]
+    assert failure["error"].startswith("Traceback")

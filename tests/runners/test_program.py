@@ -259,6 +259,24 @@ def test_a_program_that_cannot_start_is_a_failed_trial(program: Program, error: 
     assert error in failure(program)
 
 
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (b"echo 1\n", "a script must begin with a line such as #!/bin/sh"),
+        (b"#!/no/such/shell\n", "its first line is '#!/no/such/shell', and there is no such"),
+        (b"#!/bin/sh\r\necho 1\r\n", r"its first line is '#!/bin/sh\r', and there is no such"),
+    ],
+)
+def test_a_script_without_an_interpreter_is_explained(
+    tmp_path: Path, text: bytes, error: str
+) -> None:
+    script = tmp_path / "script"
+    script.write_bytes(text)
+    script.chmod(0o755)
+    assert error in failure(Program("./script", cwd=tmp_path))
+    assert error in failure(Program(str(script)))
+
+
 def test_an_argument_that_is_too_long_is_a_failed_trial() -> None:
     assert "cannot be started" in failure(Program("true {x}"), params={"x": "a" * 3_000_000})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tradewind.cli.goals import goal_text
@@ -64,6 +64,8 @@ def status(study: Study) -> Data:
     """How a study stands."""
     follower = Follower(study)
     follower.look()
+    lost = follower.lost()
+    follower.look()  # one of them may have ended meanwhile
     state, trials = follower.state, study.trials
     paused = study.paused
     best, sentence = best_or_none(study)
@@ -84,9 +86,14 @@ def status(study: Study) -> Data:
         "stopped": state.stopped,
         "best": best,
         "sentence": sentence,
-        "running": [dict(vars(running)) for running in follower.running()],
+        "running": running(follower, lost),
         "failures": failures(trials),
     }
+
+
+def running(follower: Follower, lost: Collection[int]) -> list[Data]:
+    """The running trials; those in `lost` have a driver that gives no sign of life."""
+    return [{**vars(trial), "lost": trial.trial in lost} for trial in follower.running()]
 
 
 def best_or_none(study: Study) -> tuple[Data | None, str | None]:
@@ -119,13 +126,17 @@ def unit(trials: Iterable[Trial], by: str | None) -> str:
 
 
 def failures(trials: Iterable[Trial]) -> list[Data]:
-    """The failed trials by cause, the most frequent first."""
-    groups: dict[str, list[int]] = {}
+    """The failed trials by cause, the most frequent first. `error` is the whole error of the first
+    of them."""
+    groups: dict[str, list[Trial]] = {}
     for trial in trials:
         if trial.state is State.FAILED:
-            groups.setdefault(cause(trial.error or ""), []).append(trial.number)
+            groups.setdefault(cause(trial.error or ""), []).append(trial)
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))[:_FAILURES]
-    return [{"message": why, "count": len(n), "trials": n} for why, n in ordered]
+    return [
+        {"message": why, "count": len(t), "trials": [x.number for x in t], "error": t[0].error}
+        for why, t in ordered
+    ]
 
 
 def best(study: Study, goal: Goal | None) -> Data:

@@ -311,7 +311,7 @@ def _read_text(path: Path) -> str:
     try:
         with open_file(path) as file:
             raw = file.read(_LARGEST + 1)
-        text = raw.decode()
+        text = raw.decode("utf-8-sig")  # some editors begin a file with a mark
     except FileNotFoundError:
         there = (
             sorted(p.name for p in path.parent.glob("*.toml"))[:5] if path.parent.is_dir() else []

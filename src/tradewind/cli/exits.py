@@ -45,6 +45,8 @@ _COMMANDS = (
     ("choose another name, or open it with load_study", "choose another name with --name"),
     ("predict() needs", "a prediction needs"),
     ("study.export wrote", "`tradewind export` wrote"),
+    ("tradewind.repair keeps", "`tradewind repair` keeps"),
+    ("give it in params", "give it with -p"),
     (
         'give strategy= again, or strategy="auto" to look at it',
         'write strategy = "auto" in [study]',
@@ -97,7 +99,8 @@ def _shortened(text: str) -> str:
 
     advice, _, trace = text.partition("\n\n")
     advice = advice.replace(", or go on with give_up_after=None", "")
-    return f"{advice}\n{cause(trace)}" if trace else advice
+    more = "\n`tradewind status --errors` shows it in full" * (trace.strip() != cause(trace))
+    return f"{advice}\n{cause(trace)}{more}" if trace else advice
 
 
 # ---- secrets ----

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from shlex import quote
 from shutil import which
 from typing import TYPE_CHECKING, Any
 
@@ -132,9 +133,18 @@ def _check_exists(settings: RunFile, program: Program, cwd: Path) -> None:
     if program.template.arguments[0].placeholders:
         return
     path = dict(program.env).get("PATH", os.environ.get("PATH"))
-    local = os.path.dirname(name) != ""
-    found = os.access(cwd / name, os.X_OK) if local else which(name, path=path) is not None
-    if not found:
-        here = (cwd / name).is_file()
-        hint = f"; {'make it executable' if local else f'write ./{name} for the file here'}" * here
-        raise UsageFault(f"{settings.path}: there is no program {name!r}{hint}")
+    here = cwd / name
+    if os.path.dirname(name) == "":
+        if which(name, path=path) is not None:
+            return
+        hint = f"; write ./{name} for the file here" * here.is_file()
+        what = f"there is no program {name!r}{hint}"
+    elif here.is_dir():
+        what = f"the program {name!r} is a folder"
+    elif not here.is_file():
+        what = f"there is no program {name!r}"
+    elif not os.access(here, os.X_OK):
+        what = f"the program {name!r} may not be run; make it executable: chmod +x {quote(name)}"
+    else:
+        return
+    raise UsageFault(f"{settings.path}: {what}")

@@ -24,6 +24,8 @@ def configuration(study: Study, given: Iterable[str], like: int | None) -> Confi
     """The parameters of a trial, if one is named, with those given in place of its own. What the
     new ones make inactive is left out."""
     own = read_params(study.space, given)
+    if like is None and not own:
+        raise UsageFault("which configuration? Give -p NAME=VALUE, or --like TRIAL")
     if like is None:
         return own
     trial = trial_of(study, like)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from tradewind.study.study import Study
 
 _VARIABLE = "TRADEWIND_STORAGE"
-_SUFFIXES = (".db", ".sqlite", ".sqlite3", ".jsonl")
+_EXPORTED = ".jsonl"
+_SUFFIXES = (".db", ".sqlite", ".sqlite3", _EXPORTED)
 _SHOWN = 5  # files or names in an error
 
 
@@ -61,13 +62,22 @@ def _of(storage: str, name: str | None) -> Place:
     return Place(storage, name, None if is_url else Path(storage))
 
 
+def check_storable(place: Place) -> None:
+    """`UsageFault` if a study stored here would be taken for an exported one."""
+    if place.path is not None and place.path.suffix == _EXPORTED:
+        raise UsageFault(
+            f"a study cannot be stored in {place}: a {_EXPORTED} file is what `tradewind export` "
+            "writes. Give a name such as study.db"
+        )
+
+
 def open_existing(place: Place) -> Store:
     """The store at a place. `NotThere` if there is none."""
     from tradewind.log.stores import open_store
 
     if place.path is not None:
         check_there(place.path)
-        if place.path.suffix == ".jsonl":
+        if place.path.suffix == _EXPORTED:
             return _in_memory(place)
     return open_store(place.storage)
 
@@ -133,7 +143,7 @@ def open_one(place: Place) -> Study:
 
 def open_to_steer(place: Place) -> Study:
     """The study at a place, to change it."""
-    if place.path is not None and place.path.suffix == ".jsonl":
+    if place.path is not None and place.path.suffix == _EXPORTED:
         raise UsageFault(
             f"{place} is an exported study, which can be read only: `tradewind import` makes a "
             "study of it"

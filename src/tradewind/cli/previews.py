@@ -20,6 +20,7 @@ from tradewind.goals import Quality
 from tradewind.runners.program import Program
 from tradewind.runners.run import Run
 from tradewind.seeds import data_seed, trial_seed
+from tradewind.study.words import goal_in_words
 from tradewind.types import Origin, State, Trial
 
 _FOLDER = "/tmp/tradewind-example"  # in place of the folder that each trial gets
@@ -30,11 +31,12 @@ def preview_of(settings: RunFile, objective: Callable[[Any], Any]) -> Data:
     seed = settings.study.get("seed", 0)
     trial = _example(settings, seed)
     goal = settings.goal or Quality()
+    storage = state_of_storage(settings, goal)
     data: Data = {
         "study": settings.name,
-        **state_of_storage(settings),
+        **storage,
         "goal": goal_text(goal),
-        "goal_in_words": goal.describe(),
+        "goal_in_words": goal_in_words(goal, storage["unit"]),
         "limits": dict(settings.limits),
         "workers": dict(settings.workers),
         "params": dict(trial.params),

@@ -17,9 +17,10 @@ from tradewind.checks import seconds
 from tradewind.cli.config import RunFile
 from tradewind.cli.exits import Exit, UsageFault, without_passwords
 from tradewind.cli.objective import objective_of
-from tradewind.cli.terminal import Data, emit, note
+from tradewind.cli.terminal import Data, emit, note, objective_output
 
 if TYPE_CHECKING:
+    from tradewind.goals import Goal
     from tradewind.study.study import Study
     from tradewind.types import Trial
 
@@ -73,27 +74,33 @@ def search(settings: RunFile, *, quiet: bool, as_json: bool) -> None:
     """Search until the limits are reached, and show the result."""
     from tradewind.cli import answers, tables
 
+    with objective_output(aside=as_json):
+        study = _search(settings, quiet=quiet)
+    status = answers.status(study)
+    emit(status, as_json=as_json, draw=tables.status)
+    if status["failures"] and not status["counts"]["finished"]:  # a script must not go on
+        raise typer.Exit(Exit.FAILED)
+
+
+def _search(settings: RunFile, *, quiet: bool) -> Study:
     objective = objective_of(settings)
     study = _study_of(settings)
     left = _left(settings, study)
     place = without_passwords(settings.storage)
     if left.over is not None:
         note(f"{study.name} in {place}: {left.over}")
-    else:
-        note(f"{study.name} in {place}: {left}")
-        _note_doubts(settings, new=left.new)
-        if study.paused is not None:
-            note(f"{study.name} is paused: it waits for `tradewind resume`")
-        _note_the_goal(study, settings)
-        with _heard_signals() as heard:
-            _optimize(study, objective, settings, left, quiet=quiet)
-        if signal.SIGINT in heard:
-            note(f"{study.name} was interrupted: run it again to continue")
-            raise typer.Exit(Exit.INTERRUPTED)
-    status = answers.status(study)
-    emit(status, as_json=as_json, draw=tables.status)
-    if status["failures"] and not status["counts"]["finished"]:  # a script must not go on
-        raise typer.Exit(Exit.FAILED)
+        return study
+    note(f"{study.name} in {place}: {left}")
+    _note_doubts(settings, new=left.new)
+    if study.paused is not None:
+        note(f"{study.name} is paused: it waits for `tradewind resume`")
+    _note_the_goal(study, settings)
+    with _heard_signals() as heard:
+        _optimize(study, objective, settings, left, quiet=quiet)
+    if signal.SIGINT in heard:
+        note(f"{study.name} was interrupted: run it again to continue")
+        raise typer.Exit(Exit.INTERRUPTED)
+    return study
 
 
 def _note_doubts(settings: RunFile, *, new: bool) -> None:
@@ -239,9 +246,11 @@ def _study_of(settings: RunFile) -> Study:
 
 def _check_folder(settings: RunFile) -> None:
     from tradewind.cli.exits import NotThere
-    from tradewind.cli.places import find_place
+    from tradewind.cli.places import check_storable, find_place
 
-    path = find_place(settings.storage, settings.name).path
+    place = find_place(settings.storage, settings.name)
+    check_storable(place)
+    path = place.path
     if path is not None and not path.parent.is_dir():
         raise NotThere(
             f"{settings.path}: storage is in a folder that does not exist: {path.parent}"
@@ -266,23 +275,27 @@ def preview(settings: RunFile, *, as_json: bool) -> None:
     from tradewind.cli.previews import draw, preview_of
 
     _note_doubts(settings, new=True)
-    emit(preview_of(settings, objective_of(settings)), as_json=as_json, draw=draw)
+    with objective_output(aside=as_json):  # its module may print
+        objective = objective_of(settings)
+    emit(preview_of(settings, objective), as_json=as_json, draw=draw)
 
 
-def state_of_storage(settings: RunFile) -> Data:
-    """Whether the study exists, and how many trials it has."""
+def state_of_storage(settings: RunFile, goal: Goal) -> Data:
+    """Whether the study exists, how many trials it has, and the unit of the costs of a goal."""
+    from tradewind.cli.answers import unit
     from tradewind.cli.places import find_place, open_one
     from tradewind.errors import NoSuchStudy
 
     place = find_place(settings.storage, settings.name)
-    nothing: Data = {"storage": str(place), "exists": False, "trials": 0}
+    nothing: Data = {"storage": str(place), "exists": False, "trials": 0, "unit": ""}
     if place.path is not None and not _has_content(place.path):
         return nothing
     try:
         study = open_one(place)
     except NoSuchStudy:
         return nothing
-    return {**nothing, "exists": True, "trials": len(study.trials)}
+    trials = study.trials
+    return {**nothing, "exists": True, "trials": len(trials), "unit": unit(trials, goal.by)}
 
 
 def _has_content(path: Path) -> bool:

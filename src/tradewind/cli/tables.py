@@ -131,7 +131,8 @@ def trials_table(entries: Iterable[Data], unit: str) -> Table:
 # ---- pages ----
 
 
-def status(data: Data) -> Iterator[RenderableType]:
+def status(data: Data, *, errors: bool = False) -> Iterator[RenderableType]:
+    """How a study stands; with `errors`, the whole error of each kind of failure, too."""
     paused = data["paused"]
     pause = ""
     if paused is not None:
@@ -153,12 +154,18 @@ def status(data: Data) -> Iterator[RenderableType]:
     if data["running"]:
         yield Text()
         yield running_table(data["running"])
+        if any(e["lost"] for e in data["running"]):
+            yield Text(
+                "\nlost: the driver gives no sign of life; the next search runs the trial again"
+            )
     if data["failures"]:
         yield Text()
         made = table("failed", "why", right=(0,))
         for failure in data["failures"]:
             add_row(made, str(failure["count"]), shortened(failure["message"]))
         yield made
+    for failure in data["failures"] if errors else ():
+        yield Text(f"\ntrial {failure['trials'][0]} failed:\n{clean(failure['error'] or '')}")
 
 
 def running_table(entries: Iterable[Data], *, cut: bool = False) -> Table:
@@ -167,13 +174,21 @@ def running_table(entries: Iterable[Data], *, cut: bool = False) -> Table:
     made.columns[3].no_wrap = True
     now = time.time()
     for e in entries:
-        begun, end = e["started"], e["expected_end"]
+        begun = e["started"]
         elapsed = "-" if begun is None else clock_time(max(now - begun, 0.0))
-        left = "-" if end is None else clock_time(end - now) if end > now else "overdue"
-        cells = (str(e["trial"]), elapsed, left, one_line(e["worker"]))
+        cells = (str(e["trial"]), elapsed, _time_left(e, now), one_line(e["worker"]))
         params = Text(params_text(e["params"]), no_wrap=cut, overflow="ellipsis" if cut else "fold")
         made.add_row(*map(Text, cells), params)
     return made
+
+
+def _time_left(running: Data, now: float) -> str:
+    end = running["expected_end"]
+    if running["lost"]:
+        return "lost"
+    if end is None:
+        return "-"
+    return clock_time(end - now) if end > now else "overdue"
 
 
 def best(data: Data) -> Iterator[RenderableType]:

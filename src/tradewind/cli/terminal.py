@@ -9,7 +9,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
@@ -27,11 +27,38 @@ _WIDE = 1000  # columns of what is not a terminal: lines are not broken there
 
 
 def fill_streams() -> None:
-    """Print to nowhere where Python has found a stream closed."""
+    """Print to nowhere where Python has found a stream closed, and open again what an objective has
+    closed."""
     fill_standard_streams()
     for number, name in ((1, "stdout"), (2, "stderr")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115
+        stream = getattr(sys, name)
+        if stream is None or stream.closed:
+            setattr(sys, name, open(number, "w", errors="replace", closefd=False))  # noqa: SIM115
+
+
+@contextmanager
+def objective_output(*, aside: bool) -> Iterator[None]:
+    """Meanwhile, an objective may print. With `aside`, all of that goes to stderr, also what other
+    processes print, so that the output is JSON and nothing else."""
+    if not aside:
+        try:
+            yield
+        finally:
+            fill_streams()
+        return
+    ours = sys.stdout
+    ours.flush()
+    output = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        with suppress(OSError, ValueError):
+            ours.flush()
+        os.dup2(output, 1)
+        os.close(output)
+        fill_streams()
 
 
 def prepare_streams() -> None:

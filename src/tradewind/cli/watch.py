@@ -48,6 +48,7 @@ class Watcher:
         self.study, self.follower = study, Follower(study)
         self.events: list[str] = []
         self.trouble: str | None = None
+        self._lost: list[int] = []
         self._best: tuple[str, list[Any]] = ("", [])
         self._best_at: Any = None  # as of so many finished trials, and this goal
         self._pause: Any = None
@@ -56,6 +57,7 @@ class Watcher:
     def look(self) -> list[str]:
         """Read what is new, and return it as lines. A store that is away is tried again."""
         try:
+            self._lost = self.follower.lost()  # as of the last look
             news = self.follower.look()
             self.trouble = None
         except FormatError:
@@ -97,7 +99,7 @@ class Watcher:
                 ("store", "" if self.trouble is None else f"away: {self.trouble}"),
                 ("best", sentence),
             ],
-            running=[dict(vars(running)) for running in self.follower.running()],
+            running=answers.running(self.follower, self._lost),
             finished=self._points(self._finished()),
             efficient=self._points(efficient),
             events=self.events,

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from tradewind import checks
 from tradewind.errors import FormatError, StorageError
+from tradewind.log.chain import ADVICE
 from tradewind.log.log import Store
 from tradewind.log.pages import Rows, find_rows, is_newer
 from tradewind.log.salvage import SavedStudy, keep, save_study
@@ -46,7 +47,8 @@ def repair_file(store: Store) -> tuple[str, str | None, tuple[SavedStudy, ...]]:
         raise damage
     saved = list(_save_all(find_rows(raw, read_write_ahead(f"{path}-wal", keep=True))))
     if not any(lines for *_, lines in saved):
-        raise FormatError(f"no study can be saved, and nothing was changed: {damage}")
+        reason = str(damage).removesuffix(f"; {ADVICE}")  # which is what failed
+        raise FormatError(f"no study can be saved, and nothing was changed: {reason}")
     with tempfile.TemporaryDirectory(prefix=".repair-", dir=os.path.dirname(path)) as folder:
         new = os.path.join(folder, "repaired.db")
         _write_studies(new, saved)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import which
 from typing import Any, Literal
 
 from tradewind.checks import one_of
@@ -96,7 +98,7 @@ class Program:
                 cwd = None if self.cwd is None else os.fspath(self.cwd)
                 ended = run_program(call.arguments, cwd=cwd, environment=environment)
             except (OSError, ValueError) as error:
-                raise ProgramFailed(_not_started(self.command[0], error)) from None
+                raise ProgramFailed(_not_started(self.command[0], self.cwd, error)) from None
             _check_end(ended)
             if self.result == "file":
                 answer = read_result(_read_file(f"{folder}/result.json"), "the result file")
@@ -183,13 +185,30 @@ def _json(run: Run) -> str:
     return json.dumps(run.params, allow_nan=False)
 
 
-def _not_started(program: str, error: OSError | ValueError) -> str:
+def _not_started(program: str, cwd: Any, error: OSError | ValueError) -> str:
+    reason = getattr(error, "strerror", None) or error
     if isinstance(error, FileNotFoundError) and error.filename not in (None, program):
-        return f"the program {program!r} cannot be started: there is no {error.filename}"
-    if isinstance(error, FileNotFoundError):
-        return f"the program {program!r} cannot be started: there is no such program"
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        reason = f"there is no {error.filename}"
+    elif isinstance(error, FileNotFoundError):
+        reason = _why_not_found(program, cwd)
+    elif isinstance(error, OSError) and error.errno == errno.ENOEXEC:
+        reason = (
+            "it is not a program for this machine; a script must begin with a line such as "
+            "#!/bin/sh"
+        )
     return f"the program {program!r} cannot be started: {reason}"
+
+
+def _why_not_found(program: str, cwd: Any) -> str:
+    """The system also says "no such file" of a script whose interpreter is missing."""
+    found = os.path.join(cwd or "", program) if os.path.dirname(program) else which(program)
+    if found is None or not os.path.isfile(found):
+        return "there is no such program"
+    with suppress(OSError), open_file(found) as file:
+        line = file.readline(200).rstrip(b"\n").decode("utf-8", "replace")
+        if line.startswith("#!"):
+            return f"its first line is {line!r}, and there is no such interpreter"
+    return "what loads it is not on this machine"
 
 
 def _check_end(ended: Ended) -> None:

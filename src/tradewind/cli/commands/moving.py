@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -36,9 +37,14 @@ def export(
     from tradewind.cli.terminal import say
 
     study = open_one(find_place(store, name))
-    file = Path(f"{study.name}.jsonl") if output is None else output
+    file = Path(f"{_file_name(study.name)}.jsonl") if output is None else output
     study.export(file)
     say(f"{len(study.trials)} trials of {study.name} are in {file}")
+
+
+def _file_name(study: str) -> str:
+    """The name of a study as that of a file in this folder."""
+    return re.sub(r"[/\\:\x00-\x1f]", "-", study)
 
 
 def import_(
@@ -52,7 +58,7 @@ def import_(
             "--name",
             "-n",
             metavar="NAME",
-            help="The name of the new study; by default that of the file.",
+            help="The name of the new study; by default that of the file, without .jsonl.",
         ),
     ] = None,
 ) -> None:
@@ -63,11 +69,12 @@ def import_(
       tradewind import study.jsonl study.db
       tradewind import old.jsonl study.db --name old
     """
-    from tradewind.cli.places import check_there, find_place
+    from tradewind.cli.places import check_storable, check_there, find_place
     from tradewind.cli.terminal import say
     from tradewind.study.studies import import_study
 
     place = find_place(store, name)
+    check_storable(place)
     check_there(file)
     study = import_study(file, storage=place.storage, name=name)
     say(f"{len(study.trials)} trials are now the study {study.name} in {place}")

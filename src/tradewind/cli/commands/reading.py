@@ -10,7 +10,14 @@ from tradewind.cli.exits import Exit
 from tradewind.cli.options import By, Goal, Json, Like, Name, Params, Store, TrainSize
 
 
-def status(store: Store = None, name: Name = None, as_json: Json = False) -> None:
+def status(
+    store: Store = None,
+    name: Name = None,
+    errors: Annotated[
+        bool, typer.Option("--errors", help="Show the whole error of a trial of each kind.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Show how a study stands.
 
     Trials, cost, the best one, what runs, and what failed.
@@ -18,13 +25,17 @@ def status(store: Store = None, name: Name = None, as_json: Json = False) -> Non
     \b
     Examples:
       tradewind status                    the study of the run file here
+      tradewind status --errors           with tracebacks, or the last output of programs
       tradewind status study.db --json    for programs
     """
+    from functools import partial
+
     from tradewind.cli import answers, tables
     from tradewind.cli.places import find_place, open_one
     from tradewind.cli.terminal import emit
 
-    emit(answers.status(open_one(find_place(store, name))), as_json=as_json, draw=tables.status)
+    data = answers.status(open_one(find_place(store, name)))
+    emit(data, as_json=as_json, draw=partial(tables.status, errors=errors))
 
 
 def watch(

@@ -94,14 +94,11 @@ def enqueue(
       tradewind enqueue -p C=1.0 -p kernel=rbf
       tradewind enqueue study.db --like 7 -p epochs=100
     """
-    from tradewind.cli.exits import UsageFault
     from tradewind.cli.params import configuration
     from tradewind.cli.places import find_place, open_to_steer
     from tradewind.cli.tables import params_text
     from tradewind.cli.terminal import say
 
-    if not param and like is None:
-        raise UsageFault("which configuration? Give -p NAME=VALUE, or --like TRIAL")
     study = open_to_steer(find_place(store, name))
     config = configuration(study, param or (), like)
     study.enqueue(config, train_size=train_size)
