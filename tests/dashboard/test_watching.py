@@ -86,6 +86,22 @@ def test_a_page_follows_what_others_do(tmp_path: Path) -> None:
     run(follow())
 
 
+@pytest.mark.parametrize("ticks", range(6))
+def test_watching_ends_at_any_moment_after_a_command(tmp_path: Path, ticks: int) -> None:
+    make_study(database(tmp_path))
+
+    async def follow() -> None:
+        watched, shown = await watching(database(tmp_path))
+        await shown.until(lambda p: not p["live"]["painting"])
+        await asyncio.sleep(0.1)  # both tasks wait for the next command
+        watched.wake()
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        await watched.end()
+
+    run(follow())
+
+
 def test_a_trial_whose_driver_gives_no_sign_of_life_is_marked(tmp_path: Path) -> None:
     study = make_study(database(tmp_path))
 

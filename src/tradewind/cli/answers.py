@@ -77,7 +77,7 @@ def status(study: Study) -> Data:
         "goal": goal_text(study.goal),
         "goal_in_words": goal_in_words(study, study.goal),
         "cost": study.cost_name,
-        "unit": unit(trials, study.goal.by),
+        "unit": words.unit_of_costs(trials, study.goal.by),
         "trials": len(trials),
         "counts": follower.counts(),
         "queued": len(state.queue),
@@ -117,12 +117,7 @@ def spent(trials: Iterable[Trial]) -> float | None:
 
 def goal_in_words(study: Study, goal: Goal) -> str:
     """What a goal wants, in the units of the study's costs."""
-    return words.goal_in_words(goal, unit(study.trials, goal.by))
-
-
-def unit(trials: Iterable[Trial], by: str | None) -> str:
-    """The unit of the costs: "s", "bytes", the name of a cost, or nothing."""
-    return next((words.unit_of_cost(t, by) for t in trials if t.finished), "")
+    return words.goal_in_words(goal, words.unit_of_costs(study.trials, goal.by))
 
 
 def failures(trials: Iterable[Trial]) -> list[Data]:
@@ -146,7 +141,7 @@ def best(study: Study, goal: Goal | None) -> Data:
     return {
         "study": study.name,
         "goal": goal_text(used),
-        "unit": unit([explained.choice], used.by),
+        "unit": words.unit_of_costs([explained.choice], used.by),
         "best": trial_data(explained.choice),
         "sentence": str(explained),
     }
@@ -179,7 +174,7 @@ def frontier(study: Study, tolerance: float | str | None, by: str | None) -> Dat
     return {
         "study": study.name,
         "cost": name or study.cost_name,
-        "unit": unit(trials, name),
+        "unit": words.unit_of_costs(trials, name),
         "frontier": entries,
     }
 
@@ -190,7 +185,7 @@ def prediction(study: Study, predicted: Predicted, goal: Goal | None) -> Data:
     return {
         "study": study.name,
         "goal": goal_text(used),
-        "unit": unit(study.trials, used.by),
+        "unit": words.unit_of_costs(study.trials, used.by),
         **vars(predicted),
         "size_parameter": study.space.size_name,
         "params": dict(predicted.params),

@@ -110,10 +110,11 @@ def _note_doubts(settings: RunFile, *, new: bool) -> None:
 
 def _note_the_goal(study: Study, settings: RunFile) -> None:
     """Say so if the study has another goal than its file, perhaps by `tradewind goal`."""
-    from tradewind.cli.answers import goal_in_words, unit
+    from tradewind.cli.answers import goal_in_words
     from tradewind.study.studies import replaced_goal
+    from tradewind.study.words import unit_of_costs
 
-    was = replaced_goal(study, unit(study.trials, study.goal.by))
+    was = replaced_goal(study, unit_of_costs(study.trials, study.goal.by))
     if was is not None:
         now = goal_in_words(study, study.goal)
         note(f"goal: {now}, as {settings.path.name} says (it was {was})")
@@ -282,9 +283,9 @@ def preview(settings: RunFile, *, as_json: bool) -> None:
 
 def state_of_storage(settings: RunFile, goal: Goal) -> Data:
     """Whether the study exists, how many trials it has, and the unit of the costs of a goal."""
-    from tradewind.cli.answers import unit
     from tradewind.cli.places import find_place, open_one
     from tradewind.errors import NoSuchStudy
+    from tradewind.study.words import unit_of_costs
 
     place = find_place(settings.storage, settings.name)
     nothing: Data = {"storage": str(place), "exists": False, "trials": 0, "unit": ""}
@@ -295,7 +296,8 @@ def state_of_storage(settings: RunFile, goal: Goal) -> Data:
     except NoSuchStudy:
         return nothing
     trials = study.trials
-    return {**nothing, "exists": True, "trials": len(trials), "unit": unit(trials, goal.by)}
+    unit = unit_of_costs(trials, goal.by)
+    return {**nothing, "exists": True, "trials": len(trials), "unit": unit}
 
 
 def _has_content(path: Path) -> bool:

@@ -81,7 +81,7 @@ class Watcher:
 
     @property
     def unit(self) -> str:
-        return answers.unit(self._finished()[-1:], self.study.goal.by)
+        return words.unit_of_costs(self._finished()[-1:], self.study.goal.by)
 
     def _finished(self) -> list[Trial]:
         return [t for t in self.follower.state.in_order() if t.finished]

@@ -22,6 +22,7 @@ from tradewind.errors import (
 from tradewind.goals import BestUnder, Goal, Tradeoff
 from tradewind.plain import parse_json, shown
 from tradewind.study.study import Study
+from tradewind.study.words import goal_in_words, unit_of_costs
 
 _LONGEST_REASON = 300  # characters
 _LONGEST_SENTENCE = 600
@@ -115,7 +116,8 @@ def _goal(data: Mapping[str, Any]) -> Command:
 
     def change_goal(study: Study) -> str:
         study.change_goal(goal)
-        return f"The goal of the study is now: {goal.describe()}."
+        wanted = goal_in_words(goal, unit_of_costs(study.trials, goal.by))
+        return f"The goal of the study is now: {wanted}."
 
     return change_goal
 

@@ -99,7 +99,7 @@ def with_choice(picture: Picture, study: Study) -> Picture:
     """The picture with the best trial, the choices, the frontier and the goal as they are now."""
     facts = Facts.of(study)
     found = {
-        "study": {**picture["study"], "goal": facts.goal.describe()},
+        "study": {**picture["study"], "goal": facts.goal_in_words},
         "charts": {**picture["charts"], "frontier": _as_json(frontier(facts).to_dict())},
         "best": best(facts),
         "choices": offered(facts),

@@ -152,7 +152,8 @@ class Page:
         """The messages as they come, and None whenever there was none for a while."""
         while True:
             try:
-                message = await asyncio.wait_for(self._waiting.get(), heartbeat)
+                async with asyncio.timeout(heartbeat):
+                    message = await self._waiting.get()
             except TimeoutError:
                 yield None
                 continue

@@ -104,8 +104,7 @@ class Watched:
                 self.picture = picture
                 for kind, change in messages:
                     self._send(self.name, kind, {"change": change})
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), _AWAY if self._away else POLL)
+            await _set_within(self._wake, _AWAY if self._away else POLL)
             self._wake.clear()
 
     async def _paint(self) -> None:
@@ -129,8 +128,7 @@ class Watched:
                     if change is not None:
                         self._send(self.name, "charts", {"change": change})
             took = time.monotonic() - began
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), max(_LEAST, _SHARE * took))
+            await _set_within(self._hurry, max(_LEAST, _SHARE * took))
             await asyncio.sleep(POLL)  # a command may be followed by another one
 
     # ---- in threads ----
@@ -216,6 +214,14 @@ class Watched:
             logger.exception("the figures of study %r could not be shown", self.name)
             return self.picture, None
         return new, difference(self.picture, new)
+
+
+async def _set_within(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, but not longer. (`wait_for` of Python 3.11 ignores that its task is
+    cancelled if the event is set at the same time.)"""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
 
 
 def _messages(*steps: tuple[str, Picture, Picture]) -> list[tuple[str, Change]]:

@@ -84,6 +84,11 @@ def unit_of_cost(trial: Trial, by: str | None = None) -> str:
     return "bytes" if name == "memory" else name
 
 
+def unit_of_costs(trials: Iterable[Trial], by: str | None = None) -> str:
+    """The unit of the costs of these trials; nothing if none has finished."""
+    return next((unit_of_cost(trial, by) for trial in trials if trial.finished), "")
+
+
 def cost_amount(cost: float, unit: str, digits: int | None = None) -> str:
     """A cost with its unit: `12 ms`, `190 MB`, `3.2 (money)`."""
     if unit == "s":

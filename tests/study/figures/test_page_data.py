@@ -181,3 +181,10 @@ def test_choices_that_are_numbers_are_columns_of_numbers() -> None:
     columns = page_data(create(space))["trials"]["columns"]
     formats = {it["title"]: it["format"] for it in columns if it["parameter"]}
     assert formats == {"width": "number", "on": "text", "kind": "text"}
+
+
+def test_the_goal_is_said_in_the_units_of_the_costs() -> None:
+    study = create(goal=tw.BestUnder(90.0))
+    study.optimize(lambda trial: 1.0, n_trials=1)
+    said = page_data(study)["study"]["goal"]
+    assert said == "the best quality with a cost of at most 90 s"

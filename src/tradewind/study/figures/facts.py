@@ -19,7 +19,7 @@ from tradewind.space import Space
 from tradewind.study.compare import LEVEL
 from tradewind.study.insights import Effects, Importance, effects
 from tradewind.study.known import Known
-from tradewind.study.words import Scale, cost_amount, share, unit_of_cost
+from tradewind.study.words import Scale, cost_amount, goal_in_words, share, unit_of_cost
 from tradewind.types import Array, FinishedTrial, Indices, State, Trial
 
 if TYPE_CHECKING:
@@ -128,6 +128,10 @@ class Facts:
             queued=len(state.queue),
             settle=lambda goal: study._knowledge.settle(goal, history),
         )
+
+    @property
+    def goal_in_words(self) -> str:
+        return goal_in_words(self.goal, self.cost.unit)
 
     # ---- trials ----
 

@@ -132,7 +132,7 @@ def about(facts: Facts, *, storage: str | None = None) -> dict[str, Any]:
         "created": facts.created,
         "direction": "maximize" if facts.maximize else "minimize",
         "seed": facts.seed,
-        "goal": facts.goal.describe(),
+        "goal": facts.goal_in_words,
         "strategy": repr(facts.strategy),
         "cost": {"name": facts.cost.name, "unit": facts.cost.unit},
         "counts": {state.value: facts.count(state) for state in State},
