@@ -28,9 +28,10 @@ ARGS = (
 OpenReport: TypeAlias = Callable[..., Page]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """A browser with a fresh user folder. It must be there: nothing is skipped without it."""
+    """A browser with a fresh user folder. It must be there: nothing is skipped without it. It ends
+    with these tests, because others cannot run an event loop beside that of Playwright."""
     if not CHROMIUM.exists():
         pytest.fail(
             f"the browser tests need Chromium at {CHROMIUM}: install Debian's package `chromium`, "

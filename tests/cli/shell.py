@@ -55,7 +55,9 @@ def call(*arguments: object, env: Mapping[str, str] | None = None) -> Result:
 
 
 def environment(**more: str) -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if k not in ("TRADEWIND_STORAGE", "COLUMNS")}
+    """That of this process, without what would change the output."""
+    others = {"TRADEWIND_STORAGE", "COLUMNS", "PYTHONUNBUFFERED"}
+    kept = {k: v for k, v in os.environ.items() if k not in others}
     return {**kept, "PYTHONWARNINGS": "error", **more}
 
 

@@ -63,7 +63,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from tradewind import __version__
 
-        print(f"tradewind {__version__}")
+        print(f"tradewind {__version__}", flush=True)
         raise typer.Exit
 
 

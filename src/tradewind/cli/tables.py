@@ -165,7 +165,7 @@ def status(data: Data, *, errors: bool = False) -> Iterator[RenderableType]:
             add_row(made, str(failure["count"]), shortened(failure["message"]))
         yield made
     for failure in data["failures"] if errors else ():
-        yield Text(f"\ntrial {failure['trials'][0]} failed:\n{clean(failure['error'] or '')}")
+        yield f"\ntrial {failure['trials'][0]} failed:\n{clean(failure['error'] or '')}"
 
 
 def running_table(entries: Iterable[Data], *, cut: bool = False) -> Table:

@@ -134,7 +134,7 @@ def emit(data: Data, *, as_json: bool, draw: Callable[[Data], Iterable[Renderabl
         console = make_console()
         with console.capture() as captured:
             for part in draw(data):
-                console.print(part)
+                console.print(part, soft_wrap=isinstance(part, str))  # which has lines already
         lines = captured.get().splitlines()
         print("\n".join(line.rstrip() for line in lines), flush=True)
 
