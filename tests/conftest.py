@@ -1,6 +1,7 @@
 """What holds for every test: a property gets the same examples in every run, and no clock; signals
 have their usual handlers; nothing is written into the user's own folder."""
 
+import gc
 import signal
 import sys
 from collections.abc import Iterator
@@ -43,3 +44,9 @@ def no_connection_is_left() -> Iterator[None]:
     yield
     if "ray" in sys.modules:
         sys.modules["ray"].shutdown()
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays until the end: garbage collections may pass it over."""
+    gc.collect()
+    gc.freeze()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import tradewind as tw
-from tests.hostile.corpus import device, fifo, listening_socket
+from tests.hostile.no_files import device, fifo, listening_socket
 from tests.models.test_saving import Model
 from tests.studies import told
 from tradewind.errors import DataError, SpaceError, StorageError

@@ -10,8 +10,6 @@ import gzip
 import hashlib
 import io
 import json
-import os
-import socket
 import struct
 import zipfile
 from collections.abc import Callable, Iterable
@@ -22,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
+from tests.hostile.no_files import device, fifo, gigabytes_of_nothing, listening_socket
 from tests.hostile.readers import LETOR, READERS, make_study
 from tests.studies import plain_lines
 from tradewind.goals import Quality
@@ -45,24 +44,6 @@ def as_json(data: Any) -> Make:
 
 
 # ---- things that are not files, for every reader that takes a path ----
-
-
-def fifo(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def device(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def listening_socket(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as bound:
-        bound.bind(os.path.relpath(path))  # the whole path may be too long for a socket
-
-
-def gigabytes_of_nothing(path: Path) -> None:
-    path.touch()
-    os.truncate(path, 10 << 30)  # a sparse file
 
 
 NO_FILES = (fifo, device, listening_socket, Path.mkdir, gigabytes_of_nothing, Path.touch)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.corpus import CORPUS
 from tests.hostile.readers import READERS
 from tests.studies import environment
 
@@ -16,6 +15,8 @@ from tests.studies import environment
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", READERS)
 def test_hostile_files_are_refused_at_once_and_in_little_memory(kind: str, tmp_path: Path) -> None:
+    from tests.hostile.corpus import CORPUS  # importing it makes much of it: only where it is used
+
     paths = {}
     for i, (name, make) in enumerate(CORPUS[kind].items()):
         folder = tmp_path / str(i)

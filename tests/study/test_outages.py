@@ -144,11 +144,11 @@ def test_a_driver_that_does_not_come_back_after_an_outage_loses_its_trials(
     server: Server, postgres_url: str
 ) -> None:
     mine, yours = create(storage=postgres_url), tw.load_study(postgres_url)
-    trial = yours.ask(lease=1.0)
+    trial = yours.ask(lease=4.0)
     mine._session.ask(lease=1.0, keep=True)
     with Lookout(mine._session, 1.0):  # this notices the outage
         server.freeze()
-        time.sleep(2.0)
+        time.sleep(5.0)
         server.thaw()
         asked = [mine.ask() for _ in range(2)]
         assert trial.number not in [t.number for t in asked]
