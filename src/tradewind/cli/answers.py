@@ -129,8 +129,13 @@ def failures(trials: Iterable[Trial]) -> list[Data]:
             groups.setdefault(cause(trial.error or ""), []).append(trial)
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))[:_FAILURES]
     return [
-        {"message": why, "count": len(t), "trials": [x.number for x in t], "error": t[0].error}
-        for why, t in ordered
+        {
+            "message": why,
+            "count": len(group),
+            "trials": [trial.number for trial in group],
+            "error": group[0].error,
+        }
+        for why, group in ordered
     ]
 
 

@@ -217,8 +217,8 @@ class Watched:
 
 
 async def _set_within(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, but not longer. (`wait_for` of Python 3.11 ignores that its task is
-    cancelled if the event is set at the same time.)"""
+    """Wait until an event is set, but no longer than this. In Python 3.11, `asyncio.wait_for` would
+    ignore that its task is cancelled if the event is set at the same moment."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

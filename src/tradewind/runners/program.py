@@ -208,7 +208,7 @@ def _why_not_found(program: str, cwd: Any) -> str:
         line = file.readline(200).rstrip(b"\n").decode("utf-8", "replace")
         if line.startswith("#!"):
             return f"its first line is {line!r}, and there is no such interpreter"
-    return "what loads it is not on this machine"
+    return "it needs a loader that this machine does not have"
 
 
 def _check_end(ended: Ended) -> None:
