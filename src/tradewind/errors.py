@@ -305,6 +305,12 @@ def no_attribute(owner: object, name: str, advice: dict[str, str]) -> NoReturn:
     raise AttributeError(text, name=name, obj=owner)
 
 
+def missing(what: str, *packages: str) -> ImportError:
+    """The error for `what` that needs packages which are not installed, with the command that
+    installs them."""
+    return ImportError(f"{what} needs a package: pip install {' '.join(packages)}")
+
+
 _PACKAGE = os.path.dirname(__file__) + os.sep
 
 

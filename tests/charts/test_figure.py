@@ -105,13 +105,13 @@ def without(*blocked: str) -> list[str]:
 def test_without_plotly_a_notebook_shows_an_image() -> None:
     shown, *errors = without("plotly")
     assert shown == "['image/svg+xml', 'text/plain']"
-    assert errors == ["to_plotly needs Plotly: pip install 'tradewind[plot]'"]
+    assert errors == ["to_plotly needs a package: pip install plotly"]
 
 
 def test_without_both_a_notebook_shows_the_sentence() -> None:
     shown, *errors = without("plotly", "matplotlib")
     assert shown == "['text/plain']"
-    assert all("pip install 'tradewind[plot]'" in error for error in errors)
+    assert all("pip install" in error for error in errors)
     assert len(errors) == 2
 
 

@@ -81,7 +81,7 @@ def test_wrong_arguments_are_refused() -> None:
         PostgresStore("postgresql://host/db?no_such_option=1")
 
 
-def test_without_psycopg_the_extra_is_named() -> None:
+def test_without_psycopg_the_package_is_named() -> None:
     code = (
         "import sys; sys.modules['psycopg'] = None\n"
         "from tradewind.log.stores import open_store\n"
@@ -89,4 +89,4 @@ def test_without_psycopg_the_extra_is_named() -> None:
         "except ImportError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'tradewind[postgres]'" in done.stdout
+    assert "pip install 'psycopg[binary,pool]'" in done.stdout

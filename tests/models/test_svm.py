@@ -356,7 +356,7 @@ def test_without_a_stemmer_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", absent)
-    with pytest.raises(ImportError, match=re.escape('pip install "tradewind[text]"')):
+    with pytest.raises(ImportError, match=re.escape("pip install snowballstemmer")):
         UnigramSVM().fit(*reviews())
 
 

@@ -431,5 +431,5 @@ def test_without_lightgbm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatc
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", absent)
-    with pytest.raises(ImportError, match=re.escape('pip install "tradewind[trees]"')):
+    with pytest.raises(ImportError, match=re.escape("pip install lightgbm")):
         TreeRanker().fit(*pools(4))

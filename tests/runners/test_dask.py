@@ -265,7 +265,7 @@ def test_without_the_package_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r"pip install 'tradewind\[dask\]'"):
+    with pytest.raises(ImportError, match=r"pip install distributed"):
         DaskRunner().open(float, NO_LIMITS)
 
 

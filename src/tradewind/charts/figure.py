@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from tradewind.charts.chart import Chart
 from tradewind.charts.palette import Theme
 from tradewind.checks import one_of
+from tradewind.errors import missing
 from tradewind.paths import replace_file
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _SUFFIXES = (".png", ".svg", ".pdf", ".html", ".json")
-_INSTALL = "pip install 'tradewind[plot]'"
 
 
 class Figure:
@@ -46,7 +46,7 @@ class Figure:
         try:
             from tradewind.charts.plotly import draw
         except ImportError as error:
-            raise ImportError(f"to_plotly needs Plotly: {_INSTALL}") from error
+            raise missing("to_plotly", "plotly") from error
         return draw(self.chart, theme=theme)
 
     def to_image(self, kind: str = "png", *, theme: Theme = "light", dpi: float = 160.0) -> bytes:
@@ -59,7 +59,7 @@ class Figure:
         try:
             from tradewind.charts.matplotlib import draw
         except ImportError as error:
-            raise ImportError(f"a {kind} image needs Matplotlib: {_INSTALL}") from error
+            raise missing(f"a {kind} image", "matplotlib") from error
         return draw(self.chart, kind=kind, theme=theme, dpi=dpi)
 
     def save(self, path: str | os.PathLike[str], *, theme: Theme = "light") -> None:

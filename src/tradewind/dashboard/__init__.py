@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tradewind.errors import missing
+
 if TYPE_CHECKING:
     from tradewind.dashboard.application import app
     from tradewind.dashboard.server import serve
@@ -21,11 +23,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         from tradewind.dashboard import application, server
-    except ImportError as missing:
-        if (missing.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio"):
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio"):
             raise
-        raise ImportError(
-            "the dashboard needs Starlette and uvicorn: "
-            f"pip install 'tradewind[dashboard]' ({missing})"
-        ) from missing
+        raise missing("the dashboard", "starlette", "uvicorn") from error
     return {"app": application.app, "serve": server.serve}[name]

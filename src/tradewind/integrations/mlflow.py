@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from tradewind.errors import missing
 from tradewind.integrations.mlflow_runs import StudyRuns
 from tradewind.integrations.tracker import Facts, Tracker
 from tradewind.types import Trial
@@ -42,7 +43,7 @@ class MLflow(Tracker):
         try:
             self._mlflow: Any = import_module("mlflow")
         except ImportError as error:
-            raise ImportError("MLflow needs a package: pip install 'tradewind[mlflow]'") from error
+            raise missing("MLflow", "mlflow-skinny") from error
         self._studies: dict[str, StudyRuns] = {}  # by the key of the study
 
     def _log_trial(self, facts: Facts, trial: Trial) -> None:
@@ -68,9 +69,8 @@ class MLflow(Tracker):
             scheme = str(self._uri or self._mlflow.get_tracking_uri()).partition(":")[0]
             if scheme.partition("+")[0] not in _DATABASES:
                 raise
-            raise ImportError(  # without the URI, which may hold a password
-                f"a {scheme} database needs the full mlflow package: pip install mlflow"
-            ) from None
+            # without the URI, which may hold a password
+            raise missing(f"a {scheme} database of MLflow", "mlflow") from None
 
     def _experiment_id(self, client: Any, name: str) -> str:
         """The experiment of this name, which is made if there is none."""

@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tradewind.errors import missing
 from tradewind.integrations.tracker import Facts, Tracker, encodable, numbers_of
 from tradewind.types import State, Trial
 
@@ -48,9 +49,7 @@ class TensorBoard(Tracker):
             self._hparams: Any = import_module("tensorboard.plugins.hparams.plugin_data_pb2")
             self._api: Any = import_module("tensorboard.plugins.hparams.api_pb2")
         except ImportError as error:
-            raise ImportError(
-                "TensorBoard needs a package: pip install 'tradewind[tensorboard]'"
-            ) from error
+            raise missing("TensorBoard", "tensorboard") from error
         self._best: dict[str, float] = {}  # by the key of the study
 
     def _log_trial(self, facts: Facts, trial: Trial) -> None:

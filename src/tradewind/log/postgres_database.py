@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 from tradewind import interrupts
-from tradewind.errors import FormatError, StorageError
+from tradewind.errors import FormatError, StorageError, missing
 from tradewind.log.lock import Lock, locked
 from tradewind.log.log import Conflict
 from tradewind.log.perprocess import PerProcess
@@ -26,10 +26,8 @@ try:
     from psycopg_pool import ConnectionPool
 
     from tradewind.log.postgres_connection import SILENCE, Impatient
-except ImportError as missing:
-    raise ImportError(
-        f"studies in PostgreSQL need psycopg: pip install 'tradewind[postgres]' ({missing})"
-    ) from missing
+except ImportError as error:
+    raise missing("PostgreSQL", "'psycopg[binary,pool]'") from error
 
 __all__ = ["Connection", "Database", "ForeignKeyViolation", "UniqueViolation"]
 

@@ -1,7 +1,7 @@
 """The models of the papers as scikit-learn estimators, and readers for their data and vectors.
 
 Each name is loaded when it is first used, because the models need different packages: PyTorch and
-gensim come with `tradewind[text]`, LightGBM with `tradewind[trees]`.
+gensim are the extra `text`, LightGBM is the extra `trees`.
 
 >>> tw.models.precision_at_1([[0.9, 0.1], [0.2, 0.3]], [[1, 0], [1, 0]])
 0.5
@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
+
+from tradewind.errors import missing
 
 if TYPE_CHECKING:
     from tradewind.models.datasets import load_insuranceqa as load_insuranceqa
@@ -44,7 +46,7 @@ _HOMES = {
     "reciprocal_rank": "ranking",
     "tokenize": "text",
 }
-_EXTRAS = {"torch": "text", "gensim": "text", "snowballstemmer": "text", "lightgbm": "trees"}
+_PACKAGES = ("torch", "gensim", "snowballstemmer", "lightgbm")
 
 __all__ = sorted(_HOMES)
 
@@ -55,12 +57,9 @@ def __getattr__(name: str) -> Any:
     try:
         home = importlib.import_module(f"{__name__}.{_HOMES[name]}")
     except ModuleNotFoundError as error:
-        if error.name not in _EXTRAS:
+        if error.name not in _PACKAGES:
             raise
-        raise ImportError(
-            f"{name} needs {error.name}, which is not installed: "
-            f'pip install "tradewind[{_EXTRAS[error.name]}]"'
-        ) from None
+        raise missing(name, error.name) from None
     return getattr(home, name)
 
 

@@ -18,6 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from tradewind.checks import finite_number, flag, one_of, positive, seed_of, whole
+from tradewind.errors import missing
 from tradewind.models.base import TextClassifier, add_train_size
 from tradewind.models.inputs import texts_and_labels
 from tradewind.models.text import texts_of, tokenize
@@ -246,5 +247,5 @@ def _porter() -> Any:
     try:
         from snowballstemmer import stemmer
     except ImportError as error:
-        raise ImportError('UnigramSVM needs a stemmer: pip install "tradewind[text]"') from error
+        raise missing("UnigramSVM", "snowballstemmer") from error
     return stemmer("porter").stemWord

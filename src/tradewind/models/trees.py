@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from tradewind.checks import fraction, positive, seed_of, whole
+from tradewind.errors import missing
 from tradewind.models.base import Model, add_train_size
 from tradewind.models.ranking import precision_at_1, query_ids
 from tradewind.space import Float, Int, Parameter, Space
@@ -200,7 +201,7 @@ def _lightgbm() -> Any:
     try:
         import lightgbm
     except ImportError as error:
-        raise ImportError('TreeRanker needs LightGBM: pip install "tradewind[trees]"') from error
+        raise missing("TreeRanker", "lightgbm") from error
     return lightgbm
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradewind.checks import one_of
-from tradewind.errors import DataMissing
+from tradewind.errors import DataMissing, missing
 from tradewind.models.files import data_folder
 from tradewind.models.text import Tokens
 from tradewind.models.vectorfiles import Table, first_not_finite, read_vector_file
@@ -190,10 +190,7 @@ def word2vec(
     try:
         from gensim.models import Word2Vec
     except ImportError:
-        raise ImportError(
-            'word2vec needs gensim, which is not installed: pip install "tradewind[text]", on '
-            "Python 3.13 or older, because gensim 4.4 cannot be installed on newer ones"
-        ) from None
+        raise missing("word2vec (which needs Python 3.13 or older)", "gensim") from None
     if not any(texts):
         return random_vectors(words, dimensions, spread=_KIM, seed=seed)
     trained = Word2Vec(

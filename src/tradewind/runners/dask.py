@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from tradewind.checks import or_none, whole
-from tradewind.errors import WorkerError
+from tradewind.errors import WorkerError, missing
 from tradewind.interrupts import Interruptible
 from tradewind.output import logger as _logger
 from tradewind.runners.assignment import Assignment
@@ -239,7 +239,7 @@ def _import_distributed() -> Any:
     try:
         import distributed
     except ImportError as error:
-        raise ImportError("DaskRunner needs distributed: pip install 'tradewind[dask]'") from error
+        raise missing("DaskRunner", "distributed") from error
     return distributed
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradewind.checks import or_none, whole
-from tradewind.errors import WorkerError
+from tradewind.errors import WorkerError, missing
 from tradewind.interrupts import Interruptible
 from tradewind.output import logger as _logger
 from tradewind.runners.assignment import Assignment
@@ -255,5 +255,5 @@ def _import_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ImportError("RayRunner needs ray: pip install 'tradewind[ray]'") from error
+        raise missing("RayRunner", "ray") from error
     return ray

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tradewind.errors import ConfigError, FormatError, SpaceError
+from tradewind.errors import ConfigError, FormatError, SpaceError, missing
 from tradewind.goals import Goal
 from tradewind.log.bulk import paused_gc
 from tradewind.log.events import Created, Event
@@ -139,7 +139,7 @@ def data_frame(table: Table) -> pd.DataFrame:
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError("to_frame needs pandas: pip install 'tradewind[pandas]'") from error
+        raise missing("to_frame", "pandas") from error
     frame = pd.DataFrame(table).astype(_DTYPES)
     for name in _TIMES:
         frame[name] = pd.to_datetime(frame[name], utc=True, format="ISO8601")
