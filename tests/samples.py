@@ -32,10 +32,12 @@ FIRST = Created(
     maximize=True,
     seed=2**80,
     at=1.7e9,
+    metric="accuracy",
 )
 LATER: list[Event] = [
     Configured(goal={"type": "tradeoff", "alpha": 0.5}),
     Configured(),
+    Configured(metric="λ"),
     Enqueued({"x": 0.5, "kernel": "poly", "none": None, "flag": True}),
     Claimed(0, enqueued=0),
     Claimed(1, driver="λ \x00 \ud800"),

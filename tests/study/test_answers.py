@@ -297,3 +297,13 @@ def test_points_are_for_scores_only() -> None:
     assert Scale.of([0.0, 1.0], maximize=True).amount(-0.025) == "2.5 points"
     assert Scale.of([0.0, 1.0], maximize=False).amount(0.01) == "0.01"
     assert Scale.of([0.0, 1.1], maximize=True).amount(0.01) == "0.01"
+
+
+def test_values_are_called_what_the_user_calls_them() -> None:
+    named, loss = Scale(True, True, "accuracy"), Scale(False, False, "log loss")
+    assert [it.name for it in (named, loss, Scale(True, True), Scale(False, False))] == [
+        *("accuracy", "log loss"),
+        *("value", "loss"),
+    ]
+    assert loss.compared(0.5) == "has 0.5 less log loss than"
+    assert Scale(False, False).compared(0.5) == "has a loss 0.5 lower than"

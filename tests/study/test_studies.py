@@ -183,22 +183,46 @@ def test_another_goal_and_strategy_are_gone_on_with(store: Any) -> None:
         ({"space": tw.Space(SPACE, forbid=[{"k": 3}])}, ["other combinations are forbidden"]),
         ({"direction": "minimize"}, ["it is maximized there"]),
         ({"seed": 1}, ["its seed is 0 there and 1 here"]),
+        ({"metric": "F1"}, ["its metric is 'accuracy' there and 'F1' here"]),
         (
             {"space": OTHER, "direction": "minimize", "seed": 1},
             ["'x' is", "'z' is", "maximized there", "its seed is 0"],
         ),
     ],
-    ids=["parameters", "fewer", "order", "forbidden", "direction", "seed", "all"],
+    ids=["parameters", "fewer", "order", "forbidden", "direction", "seed", "metric", "all"],
 )
 def test_a_study_of_another_kind_is_refused_and_the_difference_is_shown(
     store: Any, options: dict[str, Any], differences: list[str]
 ) -> None:
-    study = create(storage=store)
+    study = create(storage=store, metric="accuracy")
     with pytest.raises(StorageError, match="the stored study 'study' is different: ") as raised:
         again(store, **{"seed": 0, **options})
     for difference in differences:
         assert difference in str(raised.value)
     assert len(events_of(study)) == 1
+
+
+def test_the_name_of_the_quality_is_kept_and_exported(store: Any, tmp_path: Path) -> None:
+    study = create(storage=store, name="a", metric="log loss", direction="minimize")
+    study.export(tmp_path / "b.jsonl")
+    copy = tw.import_study(tmp_path / "b.jsonl", storage=store)
+    assert [it.metric for it in (study, tw.load_study(store, "a"), copy)] == ["log loss"] * 3
+
+
+def test_a_quality_without_a_name_may_get_one(store: Any) -> None:
+    study = create(storage=store)
+    assert study.metric is None
+    assert again(store).metric is None
+    assert again(store, metric="accuracy").metric == "accuracy"
+    assert again(store, metric="accuracy").metric == "accuracy"
+    assert tw.load_study(store).metric == "accuracy"
+    assert len(events_of(study)) == 2
+
+
+@pytest.mark.parametrize("metric", ["", " ", 3, "two\nlines", "x" * 41])
+def test_the_name_of_a_quality_is_short_text_on_one_line(metric: Any) -> None:
+    with pytest.raises(ValueError, match=r"^metric must "):
+        create(metric=metric)
 
 
 # ---- loading ----

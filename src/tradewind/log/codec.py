@@ -100,9 +100,17 @@ _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
             "data_seed": optional(WHOLE),
             "cost": TEXT,
             "per_training": FLAG,
+            "metric": optional(TEXT),
         },
     ),
-    "configured": (Configured, {"goal": optional(PLAIN_DATA), "strategy": optional(PLAIN_DATA)}),
+    "configured": (
+        Configured,
+        {
+            "goal": optional(PLAIN_DATA),
+            "strategy": optional(PLAIN_DATA),
+            "metric": optional(TEXT),
+        },
+    ),
     "enqueued": (Enqueued, {"params": CONFIG, "train_size": optional(NUMBER)}),
     "claimed": (Claimed, {"number": WHOLE, "driver": TEXT, "enqueued": optional(WHOLE)}),
     "proposed": (

@@ -30,7 +30,7 @@ class Created(_Event):
 
     `data_seed` decides subsets and folds. Older studies do not store it. `cost` names the cost of
     the study. A measured cost is that of one training; in older studies, which have `per_training`
-    false, it is that of all folds that ran."""
+    false, it is that of all folds that ran. `metric` names the quality, if the user did."""
 
     space: PlainData
     goal: PlainData
@@ -41,14 +41,16 @@ class Created(_Event):
     data_seed: int | None = None
     cost: str = "wall"
     per_training: bool = False
+    metric: str | None = None
 
 
 @dataclass(frozen=True)
 class Configured(_Event):
-    """The goal or the strategy has changed; None means that it has not."""
+    """The goal, the strategy or the name of the quality has changed; None means that it has not."""
 
     goal: PlainData | None = None
     strategy: PlainData | None = None
+    metric: str | None = None
 
 
 @dataclass(frozen=True)

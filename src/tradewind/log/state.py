@@ -50,19 +50,20 @@ class StudyState:
     - `paused`: why and since when nothing may be started; None if trials may.
     - `confirming`: the latest finalists that were run again; None if there were none.
     - `looks`: every look at the test set, with its result if there is one.
+    - `metric`: the name of the quality; None if it has none.
     - `initial`: the trials whose largest cost becomes the reference; None while all count."""
 
     def __init__(self, space: Space, *, seed: int, maximize: bool) -> None:
         self.space, self.seed = space, seed
         self.sign = 1.0 if maximize else -1.0
         self.data_seed = shared_data_seed(seed)
-        self.position = 0
-        self.claims = 0
+        self.position = self.claims = self.enqueued = 0
         self.created = 0.0
         self.first: Created | None = None  # the event that created the study
         self.goal: PlainData = {}
         self.strategy: PlainData = {}
         self.cost_name, self.per_training = "wall", False
+        self.metric: str | None = None
         self.stopped: str | None = None
         self.paused: Paused | None = None
         self.confirming: Confirming | None = None
@@ -70,7 +71,6 @@ class StudyState:
         self.trials: dict[int, Trial] = {}
         self.changed: list[int] = []
         self.queue: dict[int, Enqueued] = {}
-        self.enqueued = 0
         self.holder: dict[int, str] = {}
         self.leased: set[int] = set()
         self.returned: set[int] = set()
@@ -179,16 +179,17 @@ class StudyState:
             case Created():
                 self._check(event, self.position == 0)
                 self.goal, self.strategy, self.created = event.goal, event.strategy, event.at
-                self.first = event
+                self.first, self.metric = event, event.metric
                 self.cost_name, self.per_training = event.cost, event.per_training
                 if event.data_seed is None:  # written by version 0.1
                     self._counts_late = True
                 else:
                     self.data_seed = event.data_seed
                 self._blank = self._blank_trial()
-            case Configured(goal, strategy):
+            case Configured(goal, strategy, metric):
                 self.goal = self.goal if goal is None else goal
                 self.strategy = self.strategy if strategy is None else strategy
+                self.metric = self.metric if metric is None else metric
             case Enqueued():
                 self._check(event, self.allows_size(event.train_size))
                 self.queue[self.enqueued] = event
@@ -252,13 +253,12 @@ class StudyState:
     ) -> None:
         """Change a trial. One that has ended stays as it is, except that an abandoned one may still
         finish."""
-        number = event.number
-        trial = self.trials.get(number)
+        trial = self.trials.get(event.number)
         late = trial is not None and trial.state is State.ABANDONED and to is State.FINISHED
         self._check(event, trial is not None and (trial.state in OPEN or late))
         assert trial is not None
-        self.trials[number] = altered(trial, {**changes, "state": to}, kind)
-        self.changed.append(number)
+        self.trials[event.number] = altered(trial, {**changes, "state": to}, kind)
+        self.changed.append(event.number)
 
     def _check(self, event: Event, possible: bool) -> None:
         if not possible:
@@ -285,8 +285,8 @@ class StudyState:
         size: Any = 1.0 if event.train_size is None else event.train_size
         if self.space.size_name is not None:
             size = event.params.get(self.space.size_name, 1.0)
-        is_size = isinstance(size, (int, float)) and 0.0 < size <= 1.0
-        self._check(event, self.allows_size(event.train_size) and is_size)
+        self._check(event, self.allows_size(event.train_size))
+        self._check(event, isinstance(size, (int, float)) and 0.0 < size <= 1.0)
         proposed = {
             "number": number,
             "params": event.params,

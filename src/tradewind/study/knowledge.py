@@ -100,7 +100,9 @@ class Knowledge:
 
     def scale(self, trials: Sequence[FinishedTrial]) -> Scale:
         """How the values of these trials are said."""
-        return Scale.of((t.value for t in trials), maximize=self._session.state.sign > 0)
+        state = self._session.state
+        values = (t.value for t in trials)
+        return Scale.of(values, maximize=state.sign > 0, metric=state.metric)
 
     def settle(self, goal: Goal, history: History) -> Goal:
         """The goal with a reference: its own, or that of the study's goal if both are about the

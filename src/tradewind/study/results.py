@@ -70,6 +70,15 @@ class StudyResults:
             no_attribute(self, name, _ADVICE)
 
     @property
+    def metric(self) -> str | None:
+        """The name of the quality, such as "accuracy"; None if it has none.
+
+        >>> tw.create_study(space, metric="accuracy").metric
+        'accuracy'
+        """
+        return self._session.state.metric
+
+    @property
     def strategy(self) -> Strategy:
         """The strategy that chooses the trials.
 

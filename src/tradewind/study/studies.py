@@ -19,7 +19,7 @@ from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyDiffer
 from tradewind.goals import Goal, Quality
 from tradewind.html import Listed
 from tradewind.log.bulk import paused_gc
-from tradewind.log.events import Created
+from tradewind.log.events import Configured, Created
 from tradewind.log.log import Log, Store
 from tradewind.log.state import StudyState
 from tradewind.log.stores import open_store
@@ -33,6 +33,7 @@ from tradewind.types import State
 
 Storage: TypeAlias = "str | os.PathLike[str] | Store | None"
 
+_LONGEST = 40  # characters of a metric, which must fit into a table's header
 _ADVICE = {  # for keywords of other tools
     "study_name": 'write name="my study"',
     "sampler": 'write strategy="auto", strategy="random" or an object of tradewind.strategies',
@@ -50,6 +51,7 @@ def create_study(
     direction: Literal["maximize", "minimize"] = "maximize",
     seed: int | None = None,
     cost: str | None = None,
+    metric: str | None = None,
     storage: Storage = None,
     name: str = "study",
     load_if_exists: bool = False,
@@ -65,10 +67,14 @@ def create_study(
     (seconds, with an error if no GPU is in use), "memory" (peak bytes), or the name of a cost that
     the objective returns in {"value": ..., "costs": {"money": 3.2}}.
 
+    `metric` names the quality in tables, figures and sentences: "accuracy", or "log loss" with
+    direction="minimize".
+
     `storage` is where the study is kept: a path (SQLite) or `postgresql://…`. By default it is what
     the environment variable TRADEWIND_STORAGE says, or else the memory of this process. With
-    `load_if_exists`, an existing study of this `name` is continued. Its space, direction, seed
-    and cost must be the same. If `goal` or `strategy` is given, the study continues with it.
+    `load_if_exists`, an existing study of this `name` is continued. Its space, direction, seed,
+    cost and metric must be the same, but a study without a metric may get one. If `goal` or
+    `strategy` is given, the study continues with it.
 
     >>> study = tw.create_study({"depth": (1, 8), "kernel": ["linear", "poly"]}, seed=0)
     >>> stored = tw.create_study(
@@ -86,6 +92,7 @@ def create_study(
     maximize = checks.one_of("direction", direction, ("maximize", "minimize")) == "maximize"
     used_goal = Quality() if goal is None else checks.goal(goal)
     used_strategy = strategy_of("auto" if strategy is None else strategy)
+    metric = checks.or_none(_metric, "metric", metric)
     used_seed = secrets.randbits(31) if seed is None else checks.whole("seed", seed)
     created = Created(
         space=space.to_dict(),
@@ -97,6 +104,7 @@ def create_study(
         data_seed=seeds.data_seed(used_seed),
         cost="wall" if cost is None else checks.cost_name("cost", cost),
         per_training=True,
+        metric=metric,
     )
     used_strategy.suits(space)
     store = open_store(storage)
@@ -107,8 +115,11 @@ def create_study(
             raise
         log = store.open(name)
         state = StudyState.read(log)
-        _check_same(name, state, space, maximize=maximize, seed=seed, cost=cost)
-        return _open(log, state, name, goal, None if strategy is None else used_strategy)
+        _check_same(name, state, space, maximize=maximize, seed=seed, cost=cost, metric=metric)
+        study = _open(log, state, name, goal, None if strategy is None else used_strategy)
+        if metric is not None and state.metric is None:
+            study._session.record(lambda _: (None, [Configured(metric=metric)]))
+        return study
     session = Session(log, StudyState.of([created]), goal=used_goal, strategy=used_strategy)
     return Study(session, name=name)
 
@@ -158,6 +169,14 @@ def strategy_of(given: Strategy | str) -> Strategy:
         return checks.strategy(given)
     checks.one_of("strategy", given, ("auto", "random"))
     return recipes.auto() if given == "auto" else recipes.random_search()
+
+
+def _metric(name: str, given: Any) -> str:
+    if not isinstance(given, str) or not given.strip() or not given.isprintable():
+        raise ValueError(f'{name} must name the quality, such as "accuracy", but got {given!r}')
+    if len(given) > _LONGEST:
+        raise ValueError(f"{name} must have at most {_LONGEST} characters, but got {given!r}")
+    return str.__str__(given).strip()
 
 
 def _space_of(given: Space | Mapping[str, Any]) -> Space:
@@ -223,6 +242,7 @@ def _check_same(
     maximize: bool,
     seed: int | None = None,
     cost: str | None = None,
+    metric: str | None = None,
 ) -> None:
     """Refuse to continue a study that is not the one the user describes."""
     stored = state.space
@@ -242,6 +262,8 @@ def _check_same(
         differences.append(f"its seed is {state.seed} there and {seed} here")
     if cost is not None and cost != state.cost_name:
         differences.append(f"its cost is {state.cost_name!r} there and {cost!r} here")
+    if metric is not None and state.metric not in (None, metric):
+        differences.append(f"its metric is {state.metric!r} there and {metric!r} here")
     if differences:
         raise StudyDiffers(f"the stored study {name!r} is different: " + "; ".join(differences))
 

@@ -25,14 +25,22 @@ class Scale:
     """How the values of a study are said.
 
     If larger is better and all values are within [0, 1], they look like scores, and 0.01 is called
-    a point. Any other value is said as it is, and a minimized one is called a loss."""
+    a point. Any other value is said as it is. `metric` is the user's name for the quality; without
+    one, a minimized value is called a loss."""
 
     maximize: bool
     points: bool
+    metric: str | None = None
 
     @classmethod
-    def of(cls, values: Iterable[float], *, maximize: bool) -> Scale:
-        return cls(maximize, maximize and all(0.0 <= value <= 1.0 for value in values))
+    def of(cls, values: Iterable[float], *, maximize: bool, metric: str | None = None) -> Scale:
+        points = maximize and all(0.0 <= value <= 1.0 for value in values)
+        return cls(maximize, points, metric)
+
+    @property
+    def name(self) -> str:
+        """What axes, tables and sentences call the values: `accuracy`, or `value` or `loss`."""
+        return self.metric or ("value" if self.maximize else "loss")
 
     def amount(self, difference: float, margin: float | None = None) -> str:
         """`1.2 ± 0.4 points`, or `0.031`. A margin of zero is left out."""
@@ -55,9 +63,11 @@ class Scale:
         """`scores 1.2 points lower than`; a gain means better."""
         amount = self.amount(gain, margin)
         if gain == 0.0:
-            return "scores the same as" if self.maximize else "has the same loss as"
+            return "scores the same as" if self.maximize else f"has the same {self.name} as"
         if self.maximize:
             return f"scores {amount} {'higher' if gain > 0 else 'lower'} than"
+        if self.metric:
+            return f"has {amount} {'less' if gain > 0 else 'more'} {self.metric} than"
         return f"has a loss {amount} {'lower' if gain > 0 else 'higher'} than"
 
 

@@ -131,6 +131,7 @@ def about(facts: Facts, *, storage: str | None = None) -> dict[str, Any]:
         "made": facts.made,
         "created": facts.created,
         "direction": "maximize" if facts.maximize else "minimize",
+        "metric": facts.scale.name,
         "seed": facts.seed,
         "goal": facts.goal_in_words,
         "strategy": repr(facts.strategy),
