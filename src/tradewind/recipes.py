@@ -10,7 +10,6 @@ from typing import Literal
 
 from tradewind.goals import Acquisition
 from tradewind.optimizer.acquisition.mgfi import MGFI
-from tradewind.optimizer.acquisition.schedules import Exponential
 from tradewind.optimizer.acquisition.tradeoff import Improvement, Published
 from tradewind.optimizer.maximizers.evolution import MIES
 from tradewind.optimizer.maximizers.maximizer import Maximizer
@@ -100,10 +99,11 @@ def mip_ego(
     """MiP-EGO as configured by H (§3, §5.3): k Latin-hypercube points, a random forest, and the
     acquisition maximized by a (4, 10) evolution strategy over 500 generations.
 
-    `acquisition` is `EI()`, `PI()` or `MGFI(t)`, where t is a number or a schedule. The default is
-    MGFI with t cooled exponentially from 2 to 0.1 over 1000 trials (H §6.2). `loss="log_error"`
-    models log(1 − accuracy) (eq. 15), so values must be accuracies; `"identity"` models the value
-    as it is.
+    `acquisition` is `EI()`, `PI()` or `MGFI(t)`, where t is a number or a schedule: 2, the default,
+    or `Linear()` or `Exponential()`, which cool it from 2 to 0.1 over 1000 trials (H §6.2). Losses
+    are scaled to [0, 1], as published. `MGFI(t, spread=0.5)` draws another t for each of several
+    trials that run at the same time. `loss="log_error"` models log(1 − accuracy) (eq. 15), so
+    values must be accuracies; `"identity"` models the value as it is.
 
     >>> strategy = tw.recipes.mip_ego(acquisition=tw.strategies.EI(), loss="identity")
     >>> study = tw.create_study(space, strategy=strategy, seed=0)
@@ -114,7 +114,8 @@ def mip_ego(
     return Bayes(
         design=Design(k, Sampling.LATIN),
         surrogate=RandomForest(trees=trees),
-        acquisition=MGFI(Exponential()) if acquisition is None else acquisition,
+        acquisition=MGFI(2.0) if acquisition is None else acquisition,
         maximizer=MIES() if maximizer is None else maximizer,
         output=outputs[loss],
+        scaling="range",
     )

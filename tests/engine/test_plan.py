@@ -69,7 +69,7 @@ acquisitions = st.one_of(
     st.just(EI()),
     st.just(PI()),
     st.builds(UCB, positive),
-    st.builds(MGFI, positive | schedules),
+    st.builds(MGFI, positive | schedules, spread=st.floats(0.0, 50.0)),
 )
 maximizers = st.one_of(
     st.builds(LocalSearch, counts, counts, counts, counts, counts),

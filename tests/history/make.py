@@ -64,6 +64,21 @@ def main(version: str) -> None:
         study.export(FOLDER / f"{version}-{name}.jsonl")
 
 
+def in_parallel(path: Path) -> None:
+    """A study with a limit and the forest's recipe, before limits had a confidence and MGFI the
+    published scale: whenever another trial was running, the t of MGFI was drawn."""
+    strategy = tw.recipes.mip_ego(
+        loss="identity", trees=10, maximizer=tw.strategies.MIES(generations=5)
+    )
+    study = tw.create_study(PLAIN, strategy=strategy, goal=tw.BestUnder(2.0), seed=7)
+    running = [study.ask() for _ in range(3)]
+    for _ in range(12):
+        trial = running.pop(0)
+        study.tell(trial, **objective(trial))
+        running.append(study.ask())
+    study.export(path)
+
+
 def _size(space: tw.Space) -> dict[str, object]:
     return {"train_size": 1.0} if "train_size" in space else {}
 

@@ -20,12 +20,13 @@ from tradewind.log.chain import START, seal
 from tradewind.log.codec import decode, encode
 from tradewind.log.events import Claimed, Created, Finished
 from tradewind.log.memory import MemoryStore
-from tradewind.strategies import Bayes, MultiFidelity, RandomSearch, Staged
+from tradewind.strategies import MGFI, Bayes, Exponential, MultiFidelity, RandomSearch, Staged
 from tradewind.study.replay import Verdict
 from tradewind.types import Origin, Outcome
 
 FOLDER = Path(__file__).parent
 VERSIONS = ["0.1"]
+PARALLEL = "0.1-parallel.jsonl"
 DATA_SEEDS = {"0.1": 1009178997}  # of seed 7
 # Library versions and CPUs differ in the last digits, and a model's optimum moves with them.
 TOLERANCE = 1e-4  # of a coordinate's range
@@ -102,7 +103,7 @@ def test_all_its_studies_are_in_the_store_of_a_version(version: str, tmp_path: P
 
 def test_every_file_here_is_of_a_version_that_is_tested() -> None:
     expected = [f"{v}-{name}.jsonl" for v in VERSIONS for name in STUDIES]
-    expected += [f"{v}.db" for v in VERSIONS]
+    expected += [f"{v}.db" for v in VERSIONS] + [PARALLEL]
     files = [f.name for f in FOLDER.iterdir() if f.suffix in (".db", ".jsonl")]
     assert sorted(files) == sorted(expected)
 
@@ -146,6 +147,21 @@ def test_a_stored_study_continues_and_replays(
     assert {t.data_seed for t in trials} == {DATA_SEEDS[version]}
     assert study.best.finished
     check_replay(study)
+
+
+def test_an_old_limit_has_no_margin_and_an_old_t_is_drawn_while_others_run(tmp_path: Path) -> None:
+    copy = shutil.copy(FOLDER / PARALLEL, tmp_path)
+    study = tw.import_study(copy, storage=MemoryStore(), name="parallel")
+    assert study.goal == tw.BestUnder(2.0)
+    assert isinstance(study.strategy, Bayes)
+    assert study.strategy.acquisition == MGFI(Exponential(), spread=1.0)
+    assert study.strategy.scaling == "std"
+    study.tell(study.ask(), **objective(study.trials[-1]))  # type: ignore[arg-type]
+    assert study.best.cost is not None
+    assert study.best.cost <= 2.0
+    proposals = tw.replay(study).proposals
+    assert len(proposals) == 16
+    assert max(gap(study.space, proposal) for proposal in proposals) <= TOLERANCE
 
 
 def test_an_old_study_gains_digests_from_the_next_event_on(tmp_path: Path) -> None:

@@ -87,23 +87,25 @@ def test_a_pending_trial_does_not_change_what_is_best_so_far() -> None:
 
 
 @pytest.mark.parametrize("t", [1.0, Exponential()], ids=["constant", "cooling"])
-def test_while_others_run_each_proposal_strikes_another_balance(t: Any) -> None:
-    fixed = [MGFI(t).at(7, pending=2, rng=np.random.default_rng(seed)).t for seed in range(20)]
+def test_with_a_spread_each_proposal_strikes_another_balance_while_others_run(t: Any) -> None:
+    drawn = MGFI(t, spread=1.0)
+    fixed = [drawn.at(7, pending=2, rng=np.random.default_rng(seed)).t for seed in range(20)]
     assert len(set(fixed)) == 20
-    alone = MGFI(t).at(7, rng=np.random.default_rng(0)).t
+    alone = drawn.at(7, rng=np.random.default_rng(0)).t
     ratios = np.array(fixed, dtype=float) / alone  # type: ignore[operator]
     assert ratios.min() < 1.0 < ratios.max()
 
 
 def test_a_log_normal_balance_is_drawn_once() -> None:
-    drawn = MGFI(LogNormal()).at(7, pending=3, rng=np.random.default_rng(5))
+    drawn = MGFI(LogNormal(), spread=1.0).at(7, pending=3, rng=np.random.default_rng(5))
     assert drawn == MGFI(LogNormal().at(7, rng=np.random.default_rng(5)))
 
 
+@pytest.mark.parametrize("pending", [0, 3])
 @pytest.mark.parametrize("t", [1.0, Exponential(), LogNormal()], ids=repr)
-def test_a_trial_alone_has_the_balance_of_its_schedule(t: Any) -> None:
-    alone = MGFI(t).at(7, pending=0, rng=np.random.default_rng(5))
-    assert alone == MGFI(t).at(7, rng=np.random.default_rng(5))
+def test_without_a_spread_t_is_that_of_its_schedule_whatever_runs(t: Any, pending: int) -> None:
+    fixed = MGFI(t).at(7, pending=pending, rng=np.random.default_rng(5))
+    assert fixed == MGFI(t).at(7, rng=np.random.default_rng(5))
 
 
 class Noted(MGFI):
@@ -118,7 +120,7 @@ class Noted(MGFI):
 
 
 def test_parallel_proposals_of_a_study_draw_different_balances() -> None:
-    strategy = Bayes(design=Design(4), acquisition=Noted(1.0))
+    strategy = Bayes(design=Design(4), acquisition=Noted(1.0, spread=0.5))
     study = create(strategy=strategy)
     for _ in range(4):
         trial = study.ask()

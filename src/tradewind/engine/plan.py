@@ -102,6 +102,8 @@ def decode(data: PlainData) -> Any:
         values = {name: _decode_value(value) for name, value in rest.items()}
         if kind is Bayes and isinstance(values.get("rule"), Published):
             values["acquisition"] = EI()  # version 0.1 ignored any other, and stored it
+        if kind is MGFI:
+            values.setdefault("spread", 1.0)  # version 0.1 always drew for parallel trials
         if kind is Tradeoff:
             values.setdefault("capped", True)  # version 0.1 knew no other
         _check_numbers(kind, values)

@@ -7,27 +7,33 @@ normal marginals back.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from tradewind.types import Array, Normal
 
+Scaling: TypeAlias = Literal["std", "range"]
+
 
 @dataclass(frozen=True)
 class Standardize:
-    """y -> (y − shift) / scale, with mean 0 and standard deviation 1 on the data it was made of."""
+    """y -> (y − shift) / scale, with mean 0 and standard deviation 1 on the data it was made of; by
+    their `"range"`, their smallest value is 0 and their largest 1."""
 
     shift: float
     scale: float
 
     @classmethod
-    def of(cls, y: Array) -> Standardize:
+    def of(cls, y: Array, by: Scaling = "std") -> Standardize:
         """For values (n,) of any magnitude: neither 1e-300 nor 1e300 under- or overflows."""
         largest = float(np.abs(y).max(initial=0.0))
         if largest == 0.0:
             return cls(0.0, 1.0)
         unit = y / largest
         shift, scale = float(unit.mean()), float(unit.std())
+        if by == "range":
+            shift, scale = float(unit.min()), float(np.ptp(unit))
         if scale < 1e-12:  # constant up to rounding
             scale = 1.0
         return cls(shift * largest, max(scale * largest, np.finfo(float).tiny))

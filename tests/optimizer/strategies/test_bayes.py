@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 import tradewind as tw
 from tradewind import recipes
@@ -25,6 +26,7 @@ from tradewind.strategies import (
     GaussianProcess,
     LogNormal,
     Published,
+    RandomForest,
 )
 from tradewind.types import Origin
 
@@ -94,6 +96,45 @@ def test_a_smooth_function_is_climbed() -> None:
 def test_every_acquisition_serves_every_goal(acquisition: Acquisition, goal: Any) -> None:
     study = run(8, strategy=Bayes(design=Design(4), acquisition=acquisition), goal=goal)
     assert len({tuple(p.items()) for p in params(study)}) == 8
+
+
+@dataclass(frozen=True)
+class Best:
+    """Looks at these rows only."""
+
+    rows: Any
+
+    def maximize(self, score: Any, space: tw.Space, *, start: Any, rng: Any) -> Any:
+        return self.rows[np.argmax(score(self.rows))]
+
+
+@pytest.mark.parametrize("t", [2.0, 5.0])
+def test_mip_ego_chooses_what_the_published_formula_chooses_on_losses_from_0_to_1(t: float) -> None:
+    rng = np.random.default_rng(3)
+    values = 0.6 + 0.02 * rng.standard_normal(30)
+    values[:3] -= 0.4  # a few bad ones make the range many standard deviations
+    study = tw.create_study(SPACE, strategy=QUICK, seed=0)
+    for x, value in zip(np.linspace(0.01, 0.99, 30), values, strict=True):
+        study.add({"x": float(x), "kind": "a"}, float(value))
+    history, rows = study._session.history(), SPACE.sample(400, rng=rng)
+    loss = (values.max() - values) / np.ptp(values)
+    forest = RandomForest(trees=20).fit(
+        history.X, loss, columns=SPACE.columns, rng=np.random.default_rng(1)
+    )
+    mean, std = (getattr(forest.predict(rows), name) for name in ("mean", "std"))
+    best, shifted = 0.0, mean - t * std**2  # H eq. 14, where losses are minimized
+    mgfi = ndtr((best - shifted) / std) * np.exp((best - mean - 1) * t + std**2 * t**2 / 2)
+    acquisition = None if t == 2.0 else MGFI(t)
+    strategy = recipes.mip_ego(
+        loss="identity", trees=20, acquisition=acquisition, maximizer=Best(rows)
+    )
+    chosen = strategy.propose(SPACE, tw.Quality(), history, rng=np.random.default_rng(1)).row
+    np.testing.assert_array_equal(chosen, rows[np.argmax(mgfi)])
+
+
+def test_quality_is_scaled_by_its_deviation_or_its_range() -> None:
+    with pytest.raises(ValueError, match="scaling must be one of 'std', 'range', but got 'rank'"):
+        Bayes(scaling="rank")  # type: ignore[arg-type]
 
 
 # ---- quality and cost ----

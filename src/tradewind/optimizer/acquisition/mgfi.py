@@ -3,14 +3,14 @@ maximized."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import log_ndtr
 
-from tradewind.checks import not_negative
+from tradewind.checks import between, not_negative
 from tradewind.optimizer.acquisition.ei import log_density
-from tradewind.optimizer.acquisition.schedules import LogNormal, Schedule
+from tradewind.optimizer.acquisition.schedules import WIDEST, LogNormal, Schedule
 from tradewind.types import Array, Normal, Partials
 
 
@@ -19,19 +19,22 @@ class MGFI:
     """log E[exp(t·(y − best − 1)); y > best].
 
     `t` is a number or a schedule. Small values exploit, and t = 0 is PI; large values explore.
-    While other trials run, t is multiplied by a log-normal draw, so that each proposal balances
-    the two differently. MGFI depends on the scale of quality, so strategies standardize the
-    predictions and the incumbent.
+    With a `spread`, t is multiplied by exp(spread·N(0, 1)) while other trials run, so that each
+    proposal balances the two differently. MGFI depends on the scale of quality: strategies scale
+    the predictions and the incumbent, and the published values of t belong to
+    `Bayes(scaling="range")`.
 
-    >>> strategy = tw.strategies.Bayes(acquisition=tw.strategies.MGFI(1.0))
+    >>> strategy = tw.strategies.Bayes(acquisition=tw.strategies.MGFI(2.0), scaling="range")
     """
 
     t: float | Schedule = 1.0
+    spread: float = field(default=0.0, kw_only=True)
     log_form = True
 
     def __post_init__(self) -> None:
         if not hasattr(self.t, "at"):
             object.__setattr__(self, "t", not_negative("t, unless it is a schedule,", self.t))
+        between("spread", self.spread, 0.0, WIDEST)
 
     def __call__(self, predicted: Normal, best: Array | float) -> Array:
         return log_mgfi(predicted.mean, predicted.std, best, self._number())
@@ -46,8 +49,8 @@ class MGFI:
 
     def at(self, number: int, *, pending: int = 0, rng: np.random.Generator) -> MGFI:
         t = self.t if isinstance(self.t, (int, float)) else self.t.at(number, rng=rng)
-        if pending and not isinstance(self.t, LogNormal):  # LogNormal has drawn a t already
-            t = t * LogNormal().at(number, rng=rng)
+        if pending and self.spread and not isinstance(self.t, LogNormal):  # it has drawn already
+            t = t * LogNormal(std=self.spread).at(number, rng=rng)
         return MGFI(t)
 
     def _number(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tradewind.checks import between, positive, whole
 
-_WIDEST = 50.0  # of log t: ten stds away, t is still a finite number
+WIDEST = 50.0  # of log t: ten stds away, t is still a finite number
 
 
 class Schedule(Protocol):
@@ -68,8 +68,8 @@ class LogNormal:
     std: float = 1.0
 
     def __post_init__(self) -> None:
-        between("mean", self.mean, -_WIDEST, _WIDEST)
-        between("std", self.std, 0.0, _WIDEST)
+        between("mean", self.mean, -WIDEST, WIDEST)
+        between("std", self.std, 0.0, WIDEST)
 
     def at(self, number: int, *, rng: np.random.Generator) -> float:
         return float(np.exp(self.mean + self.std * rng.standard_normal()))

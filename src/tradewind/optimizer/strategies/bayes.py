@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tradewind.checks import between, freeze_wholes, has_methods
+from tradewind.checks import between, freeze_wholes, has_methods, one_of
 from tradewind.goals import Acquisition, Aim, Extend, Goal, Quality, Seen, Tradeoff, TradeoffRule
 from tradewind.optimizer.acquisition.ei import EI
 from tradewind.optimizer.acquisition.tradeoff import Improvement
@@ -27,7 +27,7 @@ from tradewind.optimizer.strategies.target import Target, target_of
 from tradewind.optimizer.strategies.worth import Models, Output, model_score
 from tradewind.optimizer.surrogates.gp import GaussianProcess
 from tradewind.optimizer.surrogates.surrogate import Surrogate
-from tradewind.optimizer.transforms import Clip, Standardize
+from tradewind.optimizer.transforms import Clip, Scaling, Standardize
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.types import Array, Indices, Normal, Origin, Prediction, Proposal
@@ -49,6 +49,8 @@ class Bayes(Strategy):
     - `cost_surrogate` models the cost; None for the same kind as `surrogate`.
     - `rule` combines quality and cost under a `Tradeoff`.
     - `output` is how quality is transformed before it is modelled.
+    - `scaling` is how it is scaled after that: to a standard deviation of 1 ("std"), or to a range
+      from 0 to 1 ("range"), to which the published t of `MGFI` belongs.
     - `largest_reference`: a trade-off without a reference uses the largest cost so far, not the
       largest of the initial design.
     - `cost_power` p > 0 divides the score by cost^p, so that the search prefers cheap trials
@@ -79,6 +81,7 @@ class Bayes(Strategy):
     cost_power: float = 0.0
     max_points: int = 1000
     reference_points: int = 0
+    scaling: Scaling = "std"
 
     def __post_init__(self) -> None:
         has_methods("design", self.design, ["points"], "Design(4)")
@@ -95,6 +98,7 @@ class Bayes(Strategy):
             raise TypeError(f"output must be one of {names}, but got {self.output!r}")
         freeze_wholes(self, max_points=(4, 1_000_000), reference_points=(0, MOST_POINTS))
         between("cost_power", self.cost_power, 0.0, 100.0)
+        one_of("scaling", self.scaling, ("std", "range"))
         if not self.rule.accepts(self.acquisition):
             raise ValueError(
                 f"{self.rule} cannot work with {self.acquisition}: use EI(), or Improvement() as "
@@ -164,7 +168,7 @@ class Bayes(Strategy):
                 quality, transform, units, handover, price=price, suspected=found.suspected
             )
         if isinstance(transform, LogError):  # T adds quality and cost in natural units
-            natural = Standardize.of(fitted.quality)
+            natural = Standardize.of(fitted.quality, self.scaling)
             quality, units = NaturalPredictor(quality, units, transform, natural), natural
         return Models(
             quality,
@@ -241,7 +245,7 @@ class Bayes(Strategy):
         history: History,
         rng: np.random.Generator,
     ) -> QualityModel:
-        return Doubt(self.surrogate, self.noisy, self.rough).fit(
+        return Doubt(self.surrogate, self.noisy, self.rough, self.scaling).fit(
             fitted,
             transform,
             noise=noise_of(history),

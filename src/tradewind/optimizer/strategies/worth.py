@@ -18,7 +18,7 @@ from tradewind.optimizer.log_error import LogError
 from tradewind.optimizer.strategies.costs import Charge, Price, slope_by_cost
 from tradewind.optimizer.strategies.target import Target
 from tradewind.optimizer.surrogates.surrogate import Differentiable, Predictor, Surrogate
-from tradewind.optimizer.transforms import Clip, Standardize
+from tradewind.optimizer.transforms import Clip, Scaling, Standardize
 from tradewind.types import Array, Columns
 
 
@@ -76,6 +76,7 @@ def fit_quality(
     *,
     columns: Columns,
     start: Mapping[str, Any] | None = None,
+    scaling: Scaling = "std",
     rng: np.random.Generator,
 ) -> tuple[Standardize, Predictor]:
     """The units of transformed quality, and its model in these units. A failed trial counts as bad
@@ -84,7 +85,7 @@ def fit_quality(
     y = np.concatenate([history.quality, np.full(len(history.failed), history.quality.min())])
     noise = np.concatenate([history.noise, np.zeros(len(history.failed))])
     t = transform.forward(y)
-    units = Standardize.of(t)
+    units = Standardize.of(t, scaling)
     model = surrogate.fit(
         X,
         units.forward(t),
