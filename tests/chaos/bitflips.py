@@ -4,7 +4,7 @@ nothing that anybody can read."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +38,15 @@ def flip_database(folder: Path, *, flips: int, seed: int) -> Flips:
     return _flip(path, read_database, flips, seed)
 
 
+def flip_first_page(folder: Path, *, flips: int, seed: int) -> Flips:
+    """Flip bits of the header and the schema: SQLite quotes both in its errors, whatever they
+    hold."""
+    (first := folder / "first").mkdir()
+    path = make_database(first, trials=10)
+    page = path.read_bytes()[:4096]
+    return _flip(path, _use, flips, seed, places=[i for i, byte in enumerate(page) if byte])
+
+
 def flip_write_ahead(folder: Path, *, flips: int, seed: int) -> Flips:
     """Flip bits of the write-ahead log that a killed process has left."""
     path = make_killed(folder)
@@ -51,12 +60,12 @@ def flip_lines(folder: Path, *, flips: int, seed: int) -> Flips:
     return _flip(path, _read_lines, flips, seed)
 
 
-def make_database(folder: Path) -> Path:
+def make_database(folder: Path, trials: int = TRIALS) -> Path:
     """A SQLite file with two studies, a lease, and pages that a deleted study has left."""
     path = folder / "flipped.db"
     with closing(SqliteStore(path)) as store:
-        _study(store, "deleted")
-        study = _study(store, "study")
+        _study(store, "deleted", trials)
+        study = _study(store, "study", trials)
         study.ask(lease=1000.0)
         tw.create_study(SPACE, seed=1, storage=store, name="other").ask()
         tw.delete_study("deleted", storage=store)
@@ -73,9 +82,9 @@ def make_killed(folder: Path) -> Path:
     return path
 
 
-def _study(storage: Any, name: str) -> tw.Study:
+def _study(storage: Any, name: str, trials: int = TRIALS) -> tw.Study:
     study = tw.create_study(SPACE, strategy="random", seed=7, storage=storage, name=name)
-    for number in range(TRIALS):
+    for number in range(trials):
         trial = study.ask()
         if number % 10 == 7:
             study.fail(trial, "it " + "failed" * 300)  # longer than a cell of a page
@@ -85,15 +94,23 @@ def _study(storage: Any, name: str) -> tw.Study:
     return study
 
 
-def _flip(path: Path, read: Callable[[Path], Content], flips: int, seed: int) -> Flips:
-    """Flip random bits of the file, one at a time. Half of them are where most is at stake: in the
-    first bytes of a page of 512 bytes or more."""
+def _flip(
+    path: Path,
+    read: Callable[[Path], Content],
+    flips: int,
+    seed: int,
+    places: Sequence[int] | None = None,
+) -> Flips:
+    """Flip random bits of the file, one at a time: in the bytes at these places, or anywhere. Half
+    of the latter are where most is at stake: in the first bytes of a page of 512 bytes or more."""
     rng, found = Random(seed), Flips()
     whole = path.read_bytes()
     before = read(path)
     for _ in range(flips):
         bit = rng.randrange(8 * len(whole))
-        if rng.random() < 0.3:
+        if places is not None:
+            bit = 8 * rng.choice(places) + rng.randrange(8)
+        elif rng.random() < 0.3:
             bit = bit - bit % (8 * 512) + rng.randrange(8 * 100)
         if bit >= 8 * len(whole):
             continue
@@ -106,6 +123,9 @@ def _flip(path: Path, read: Callable[[Path], Content], flips: int, seed: int) ->
                 found.silent.append(bit)
         except TradewindError:
             found.noticed += 1
+        except Exception as error:
+            error.add_note(f"bit {bit} of {path.name}")
+            raise
     path.write_bytes(whole)
     return found
 
@@ -114,6 +134,33 @@ def read_database(path: Path) -> Content:
     """Everything that a user can see of the studies in a file."""
     with closing(SqliteStore(path)) as store:
         return [(name, _shown(store.open(name).read(0))) for name in store.names()]
+
+
+def _use(path: Path) -> Content:
+    """The same, after every other use of the file. What `repair` leaves must be readable."""
+    copy = path.with_name("used.db")
+    error: TradewindError | None = None
+    for use in (tw.repair, tw.list_studies, _load, _delete):
+        for old in path.parent.glob(f"{copy.name}*"):
+            old.unlink()
+        shutil.copy(path, copy)
+        try:
+            use(copy)
+            if use is tw.repair:
+                read_database(copy)
+        except TradewindError as refusal:
+            error = refusal
+    if error is not None:
+        raise error
+    return read_database(path)
+
+
+def _load(path: Path) -> None:
+    tw.load_study(path, "study")
+
+
+def _delete(path: Path) -> None:
+    tw.delete_study("study", storage=path)
 
 
 def _read_killed(log: Path) -> Content:

@@ -58,7 +58,7 @@ KINDS = {
     "restarts": Kind(restart, 10, {"PostgreSQL": 5}),
     "promotions": Kind(promote, 1, {"PostgreSQL": 5}),
     "rollbacks": Kind(roll_back, 5, {"SQLite": 8, "PostgreSQL": 8}),
-    "flips": Kind(flip, 210, {"SQLite": 10}),
+    "flips": Kind(flip, 400, {"SQLite": 10}),
     "disks": Kind(fill, 20, {"SQLite": 5}),
     "tears": Kind(tear, 10, {"SQLite": 10}),
     "clocks": Kind(jump, 50, {"SQLite": 3, "PostgreSQL": 3}),

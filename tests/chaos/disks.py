@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import tradewind as tw
-from tests.chaos.bitflips import flip_database, flip_lines, flip_write_ahead
+from tests.chaos.bitflips import flip_database, flip_first_page, flip_lines, flip_write_ahead
 from tests.chaos.crew import Crew
 from tests.chaos.drive import Task
 from tests.chaos.findings import Findings, examine
@@ -38,8 +38,9 @@ class SmallDisk(File):
 def flip(site: Site, *, size: int, seed: int) -> Findings:
     """Flip single bits in every kind of file that holds studies."""
     found = Findings()
-    for kind in (flip_database, flip_write_ahead, flip_lines):
-        flips = kind(site.folder, flips=size // 3, seed=seed)
+    kinds = (flip_first_page, flip_database, flip_write_ahead, flip_lines)
+    for kind in kinds:
+        flips = kind(site.folder, flips=size // len(kinds), seed=seed)
         found.faults["bits flipped"] += flips.flipped
         found.faults["noticed"] += flips.noticed
         found.changed += len(flips.silent)

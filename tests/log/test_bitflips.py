@@ -14,6 +14,7 @@ from tests.chaos.bitflips import Flips
 @pytest.mark.parametrize(
     ("flip", "flips"),
     [
+        (bitflips.flip_first_page, 10),
         (bitflips.flip_database, 300),
         (bitflips.flip_write_ahead, 40),
         (bitflips.flip_lines, 200),

@@ -77,7 +77,7 @@ class File:
                     if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
                         raise
                     time.sleep(0.01)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's messages quote the file
             self.close()
             raise _explain(error, self.path, self._patience) from error
 
@@ -247,8 +247,10 @@ _REASONS = {
 }
 
 
-def _explain(error: sqlite3.Error, path: str, patience: float) -> StorageError:
+def _explain(error: Exception, path: str, patience: float) -> StorageError:
     code = _code(error)
+    if isinstance(error, UnicodeDecodeError) or "decode to UTF-8" in str(error):
+        return FormatError(f"{path} is damaged: it holds text that is not UTF-8; {ADVICE}")
     if code == sqlite3.SQLITE_NOTADB:
         return FormatError(_not_sqlite(path))
     if code == sqlite3.SQLITE_CORRUPT:
@@ -259,10 +261,11 @@ def _explain(error: sqlite3.Error, path: str, patience: float) -> StorageError:
     return StorageError(f"{path} cannot be used: {reason} ({error})")
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF  # without the extended code
 
 
 def _not_sqlite(path: str) -> str:
-    hint = "; import_study reads .jsonl files" * path.endswith(".jsonl")
-    return f"{path} is not a SQLite file; it was not changed{hint}"
+    is_lines = path.endswith(".jsonl")
+    hint = "import_study reads .jsonl files" if is_lines else f"if it held studies, {ADVICE}"
+    return f"{path} is not a SQLite file; it was not changed; {hint}"
