@@ -52,6 +52,7 @@ CASES: list[tuple[str, int, str]] = [
     ("status bad.toml", USAGE, "cannot be read as TOML"),
     ("status missing.toml", NOTHING, "there is no file missing.toml"),
     ("status mysql://host/db", USAGE, "a storage is a path"),
+    ("status host=db.example", USAGE, "given as a URL, here postgresql://user@db.example/"),
     ("status sqlite://one.db", USAGE, "sqlite:///"),
     ("status sqlite:///missing.db", NOTHING, "there is no file missing.db"),
     ("status sqlite:///one.db?mode=ro", USAGE, "synchronous"),

@@ -132,12 +132,13 @@ def test_a_server_behind_a_network_that_drops_everything_is_an_error_in_time(
 
 
 def test_a_server_that_was_never_reached_is_waited_for_if_one_asks_for_it(
-    postgres_server: Server, postgres_url: str
+    postgres_server: Server, postgres_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     postgres_server.stop()
     threading.Timer(2.0, postgres_server.start).start()
     store = open_store(f"{postgres_url}&patience=60s")
     assert store.names() == []
+    assert "database 'postgres': trying again in 0.8 s: connection" in caplog.text
     store.close()  # type: ignore[attr-defined]
 
 

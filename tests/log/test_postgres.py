@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import pytest
 
@@ -17,10 +18,13 @@ pytest.importorskip("psycopg", reason="psycopg is not installed")
 
 import psycopg
 
+import tradewind as tw
 from tests import processes
+from tests.pages import ROOT, blocks
 from tests.postgres import Server
 from tests.processes import BATCH, batch, whole_batches
 from tests.samples import FIRST, LATER
+from tests.studies import create
 from tradewind.errors import FormatError, NoSuchStudy, StorageError
 from tradewind.log import postgres_database
 from tradewind.log.events import Claimed
@@ -280,6 +284,13 @@ def test_the_tables_have_a_version(store: PostgresStore) -> None:
     assert store.database.run(lambda db: db.execute(query).fetchall()) == [(SCHEMA,)]
 
 
+def test_text_is_utf_8_whatever_the_url_says(postgres_url: str) -> None:
+    store = PostgresStore(f"{postgres_url}&client_encoding=SQL_ASCII")
+    assert store.create("größe", FIRST).read(0) == [FIRST]
+    assert store.names() == ["größe"]
+    store.close()
+
+
 def test_newer_tables_are_refused(
     store: PostgresStore, postgres_server: Server, postgres_url: str
 ) -> None:
@@ -300,19 +311,31 @@ def test_tables_without_a_version_are_refused(
         store.names()
 
 
-def test_a_user_with_read_permission_can_read(
-    store: PostgresStore, log: Log, postgres_server: Server, postgres_url: str
-) -> None:
-    name = schema(postgres_url)
-    postgres_server.execute(f"CREATE ROLE {name}_reader LOGIN")
-    postgres_server.execute(f"GRANT USAGE ON SCHEMA {name} TO {name}_reader")
-    postgres_server.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO {name}_reader")
-    reader = PostgresStore(postgres_url.replace("tester@", f"{name}_reader@"))
-    other = reader.open("study")
-    assert list(other.read(0)) == [FIRST]
-    with pytest.raises(StorageError, match="permission denied"):
-        other.append([Claimed(0)])
-    reader.close()
+def test_roles_may_do_what_the_page_about_postgresql_says(postgres_server: Server) -> None:
+    page = (ROOT / "docs" / "how-to" / "postgresql.md").read_text(encoding="utf-8")
+    setup, grants = (block.code for block in blocks(page) if block.kind == "sql")
+    for statement in setup.split(";\n"):
+        postgres_server.execute(statement)
+    place = f"@/studies?host={quote(str(postgres_server.folder))}"
+    owner, driver, reader = (
+        f"postgresql://studies_{role}{place}" for role in ("owner", "driver", "reader")
+    )
+    assert tw.list_studies(owner) == []
+    with psycopg.connect(owner) as db:
+        db.execute(grants.encode())
+    study = create(storage=driver)
+    study.optimize(lambda trial: trial.params["x"], n_trials=2)
+    study.pause()
+    assert tw.load_study(reader).best == study.best
+    for refused in (
+        lambda: tw.load_study(reader).resume(),
+        lambda: tw.load_study(reader).enqueue(study.best.params),
+        lambda: tw.delete_study("study", storage=driver),
+        lambda: PostgresStore(driver).rename("study", "mine"),
+    ):
+        with pytest.raises(StorageError, match="permission denied"):
+            refused()
+    tw.delete_study("study", storage=owner)
 
 
 @pytest.mark.parametrize("damage", ["{}", "", "7", '{"format":1,"event":"claimed"'])

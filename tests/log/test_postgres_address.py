@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from typing import NoReturn
+from urllib.parse import quote
 
 import pytest
 
@@ -77,8 +78,25 @@ def test_wrong_arguments_are_refused() -> None:
         PostgresStore(None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="pool_size must be at least 1"):
         PostgresStore("postgresql://host/db", pool_size=0)
-    with pytest.raises(ValueError, match="cannot be read"):
-        PostgresStore("postgresql://host/db?no_such_option=1")
+
+
+@pytest.mark.parametrize(
+    "password", ["p@x", "@", "p@", "p@@x", "p/x", "p%40@x", "p?x@y", "%", "p%zz"]
+)
+def test_a_password_with_special_characters_gets_its_hint(password: str) -> None:
+    with pytest.raises(ValueError, match="write special characters as %-codes: @ as %40") as error:
+        PostgresStore(f"postgresql://user:{password}@host/db")
+    assert f":{password}@" not in str(error.value)
+    PostgresStore(f"postgresql://user:{quote(password, safe='')}@host/my%40db?host=%40socket")
+
+
+def test_an_unknown_option_is_named() -> None:
+    with pytest.raises(ValueError, match=r"no option 'sslmod' \(did you mean 'sslmode'\?\)"):
+        PostgresStore("postgresql://me:s3cret@host/db?connect_timeout=3&sslmod=require")
+    for hidden in ("postgresql://me:s/3?cret=1@host/db", "postgresql://host/db?password=s3&cret=1"):
+        with pytest.raises(ValueError, match="cannot be read") as error:
+            PostgresStore(hidden)
+        assert "cret" not in str(error.value)
 
 
 def test_without_psycopg_the_package_is_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ def test_an_absolute_path_is_sqlite(tmp_path: Path) -> None:
 def test_a_url_has_percent_codes_and_a_file_may_have_any_name(here: Path) -> None:
     assert sqlite_path("sqlite:///a%20b%3F.db") == str(here / "a b?.db")
     assert sqlite_path("a%20b?.db") == str(here / "a%20b?.db")
+    assert sqlite_path("./user=1.db") == str(here / "user=1.db")
     assert sqlite_path("./run:1.db") == str(here / "run:1.db")
 
 
@@ -121,6 +123,23 @@ def test_a_url_is_postgres(scheme: str) -> None:
 )
 def test_a_misspelt_storage_is_refused_and_creates_no_file(here: Path, storage: Any) -> None:
     with pytest.raises(ValueError, match=r"SQLite|sqlite|URL|NORMAL") as error:
+        open_store(storage)
+    assert "secret" not in str(error.value)
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("storage", "url"),
+    [
+        ("host=db.example port=5433 dbname=studies", "postgresql://user@db.example:5433/studies,"),
+        ("dbname = 'my studies' user=me", "postgresql://me@host/database,"),
+        ("host=/run/pg user=me password=secret", "postgresql://me:password@%2Frun%2Fpg/database,"),
+    ],
+)
+def test_an_address_in_keywords_is_refused_with_the_url_to_write(
+    here: Path, storage: str, url: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"given as a URL, here {url}")) as error:
         open_store(storage)
     assert "secret" not in str(error.value)
     assert list(here.iterdir()) == []

@@ -59,6 +59,10 @@ def _of(storage: str, name: str | None) -> Place:
 
         return Place(storage, name, Path(unquote(storage[10:].partition("?")[0])))
     is_url = re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", storage)
+    if "=" in storage and not is_url:
+        from tradewind.log.stores import refuse_keywords
+
+        refuse_keywords(storage)
     return Place(storage, name, None if is_url else Path(storage))
 
 

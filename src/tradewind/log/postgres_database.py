@@ -14,15 +14,18 @@ from typing import Any, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 from tradewind import interrupts
+from tradewind.checks import suggest
 from tradewind.errors import FormatError, StorageError, missing
 from tradewind.log.lock import Lock, locked
 from tradewind.log.log import Conflict
 from tradewind.log.perprocess import PerProcess
+from tradewind.output import logger as _logger
 
 try:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
     from psycopg.errors import ForeignKeyViolation, UniqueViolation
+    from psycopg.pq import Conninfo
     from psycopg_pool import ConnectionPool
 
     from tradewind.log.postgres_connection import SILENCE, Impatient
@@ -39,15 +42,16 @@ SCHEMA = 1  # raise it when the tables change
 PATIENCE = 15.0  # seconds for which a server that does not answer is tried again
 FIRST_PATIENCE = 1.0  # before it was ever reached, when the address may simply be wrong
 PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds between attempts; the last is repeated
+_UNNOTICED = 0.5  # a longer pause is logged
 
 _DEFAULTS = {
-    "client_encoding": "UTF8",
     "fallback_application_name": "tradewind",
     "keepalives_idle": "30",  # notice within a minute that the server is gone
     "keepalives_interval": "10",
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",
 }
+_ALWAYS = {"client_encoding": "UTF8"}  # events and names are text, whatever the URL says
 _LOCK = 0x54574E44  # "TWND": the advisory lock while tables are created
 _TABLES = """
 CREATE TABLE IF NOT EXISTS tradewind_schema (version integer NOT NULL);
@@ -81,15 +85,10 @@ class Database:
         if pool_size < 1:
             raise ValueError(f"pool_size must be at least 1, but got {pool_size!r}")
         options = _parse(url)
-        if options is None:
-            raise ValueError(
-                "the URL of a database must be postgresql://user:password@host:port/database, with "
-                "special characters as %-codes; this one cannot be read"
-            )
         self._patience = patience
         self._silence = SILENCE if patience is None else min(max(patience, 1.0), SILENCE)
         defaults = {**_DEFAULTS, "connect_timeout": math.ceil(self._silence)}
-        self._conninfo = make_conninfo("", **{**defaults, **options})
+        self._conninfo = make_conninfo("", **{**defaults, **options, **_ALWAYS})
         self._secrets = _secrets(url, options)
         host = f"{options.get('host') or 'localhost'}:{options.get('port') or 5432}"
         self.where = self._hide_secrets(f"PostgreSQL at {host}, database {options.get('dbname')!r}")
@@ -128,6 +127,8 @@ class Database:
                 unsure = "; the last request may or may not have been carried out"
                 more = unsure if handle.was_reached else ""
                 raise StorageError(f"{self.where} cannot be reached{more}: {reason}")
+            if pause > _UNNOTICED:
+                _logger.warning("%s: trying again in %.2g s: %s", self.where, pause, reason)
             interrupts.pause(pause)
 
     def _call(self, work: Callable[[Connection], T], pool: Pool) -> T:
@@ -247,11 +248,28 @@ def _may_pass(error: psycopg.Error) -> bool:
     return state[:2] in ("08", "40") or state in _PASSING_STATES
 
 
-def _parse(url: str) -> dict[str, Any] | None:
+def _parse(url: str) -> dict[str, Any]:
+    """The parts of a URL. Of one that cannot be read, messages show at most the name of an option:
+    libpq takes a password with special characters for other parts."""
     try:
-        return conninfo_to_dict(url)
+        options = conninfo_to_dict(url)
+        in_host, in_name = ("@" in str(options.get(key)) for key in ("host", "dbname"))
+        at = url.count("@")
+        if not (in_host and at > 1) and not (in_name and at and "user" not in options):
+            return options
     except psycopg.Error:  # not shown: its message may contain the password
-        return None
+        query = url.partition("?")[2]
+        known = {"patience", *(option.keyword.decode() for option in Conninfo.get_defaults())}
+        names = (part.partition("=")[0] for part in query.split("&"))
+        wrong = next((name for name in names if name not in known), None)
+        if wrong and not re.search("@|password", query):
+            close = suggest(wrong, known)
+            raise ValueError(f"a PostgreSQL URL has no option {wrong!r}{close}") from None
+    raise ValueError(
+        "the URL of a database must be postgresql://user:password@host:port/database, but this one "
+        "cannot be read; in a password, write special characters as %-codes: @ as %40, / as %2F, "
+        ": as %3A, ? as %3F, # as %23, % as %25"
+    )
 
 
 def _secrets(url: str, options: dict[str, Any]) -> list[str]:

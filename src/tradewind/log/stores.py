@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, quote, unquote
 
 from tradewind.log.log import Store
 from tradewind.log.memory import MemoryStore
@@ -16,6 +16,7 @@ _RULE = (
     "a storage is a path or sqlite:///path for SQLite, postgresql://user:password@host/database, "
     "or None for memory"
 )
+_KEYWORDS = ("host", "hostaddr", "dbname", "user", "password", "service")
 _METHODS = ("create", "open", "names", "rename", "delete")
 
 
@@ -62,7 +63,23 @@ def _from_text(storage: str) -> Store:
         )
     if not storage:
         raise ValueError(f"{_RULE}, but got an empty text")
+    refuse_keywords(storage)
     return _from_path(storage)
+
+
+def refuse_keywords(storage: str) -> None:
+    """`ValueError` if this is how PostgreSQL's own tools write an address: `host=db dbname=...`."""
+    given = dict(re.findall(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)", storage))
+    if not re.match(r"\s*\w+\s*=", storage) or given.keys().isdisjoint(_KEYWORDS):
+        return
+    known = {name: quote(value, safe="") for name, value in given.items() if "'" not in value}
+    user = known.get("user", "user") + ":password" * ("password" in given)
+    place = known.get("host", "host") + (f":{known['port']}" if "port" in known else "")
+    raise ValueError(
+        "the address of a PostgreSQL database is given as a URL, here "
+        f"postgresql://{user}@{place}/{known.get('dbname', 'database')}, with special characters "
+        "as %-codes; for a file of this name, put ./ before it"
+    )
 
 
 def _from_path(path: str | os.PathLike[str], **options: Any) -> Store:
