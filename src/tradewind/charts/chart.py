@@ -23,13 +23,16 @@ class Axis:
     says how numbers are written: a "count" is whole, and "clock" numbers are seconds since 1970.
 
     A value axis may have `limits`: the lowest and the highest value that it shows. Points beyond
-    them are drawn as triangles at the edge."""
+    them are drawn as triangles at the edge. A cost axis may have a `bound`, the most that the goal
+    allows, with its text: a line marks it if it is within the axis, and the area beyond is shaded.
+    """
 
     title: str
     scale: Scale = "linear"
     format: Format = "number"
     labels: tuple[str, ...] = ()
     limits: tuple[float, float] | None = None
+    bound: tuple[float, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ the font, and no formulas."""
 from __future__ import annotations
 
 import re
+import textwrap
 from functools import cache
 
 _TURNS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -12,6 +13,13 @@ _TURNS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 def unturned(text: str) -> str:
     """The text with a box for every mark that would turn other text round."""
     return _TURNS.sub("\u25a1", text)
+
+
+def name_lines(name: str, letters: int) -> list[str]:
+    """A name on up to four lines of so many letters, broken after underscores where there are
+    some."""
+    lines = textwrap.wrap(re.sub("_(?=.)", "_ ", name), letters, max_lines=4, placeholder="…")
+    return [line.replace("_ ", "_") for line in lines] or [""]
 
 
 def drawable(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from matplotlib.patches import Patch
 
 from tradewind.charts.chart import Band, Bars, Layer, Line, Points, Role, Spans, Strands
 from tradewind.charts.labels import clearest_side
-from tradewind.charts.letters import drawable
+from tradewind.charts.letters import drawable, name_lines
 from tradewind.charts.palette import Palette
 from tradewind.charts.scales import Scale
 from tradewind.types import Array
@@ -37,6 +36,8 @@ _AREAS: dict[Role, float] = {
     "second": 24,
     "bad": 28,
 }
+GOOD, POOR = "a good trial", "a poor trial"
+WIDE = 14  # letters of the names of two axes beside each other
 _UNSET = -0.12  # where strands pass an axis on which they have no value
 
 
@@ -53,9 +54,13 @@ class Pen:
     def colour(self, role: Role) -> str:
         return self.palette.roles[role]
 
-    def handle(self, layer: Layer) -> Any:
-        """What stands for a layer in the legend."""
-        assert not isinstance(layer, Bars | Strands)
+    def handle(self, layer: Layer, name: str) -> Any:
+        """The mark beside a name in the legend."""
+        if isinstance(layer, Strands):
+            good = name == GOOD
+            shade = self.palette.high if good else self.palette.low
+            return Line2D([], [], color=shade, linewidth=2.0 if good else 1.0)
+        assert not isinstance(layer, Bars)
         colour = self.colour(layer.role)
         match layer:
             case Points():
@@ -215,20 +220,18 @@ def draw_strands(pen: Pen, layer: Strands, *, size: float) -> None:
     )
     _strand_axes(pen, layer, cells, size)
     ax.set_xlim(-0.25, n - 0.35)
-    ax.set_ylim(_UNSET - 0.06 if (cells == _UNSET).any() else -0.04, 1.2)
+    ax.set_ylim(_UNSET - 0.06 if (cells == _UNSET).any() else -0.04, 1.02)
     ax.set_axis_off()
 
 
 def _strand_axes(pen: Pen, layer: Strands, cells: Any, size: float) -> None:
     ax, palette = pen.ax, pen.palette
-    wide = 14  # letters between two axes
     for i, name in enumerate(layer.axes):
         ax.plot([i, i], [0.0, 1.0], color=palette.soft, linewidth=1.0, zorder=3)
-        label = textwrap.wrap(name, wide, max_lines=2, placeholder="…", break_long_words=False)
         ax.text(
             i,
             1.06,
-            "\n".join(drawable(_cut(line, wide)) for line in label),
+            "\n".join(map(drawable, name_lines(name, WIDE))),
             ha="center",
             va="bottom",
             fontsize=size,
@@ -242,7 +245,7 @@ def _strand_axes(pen: Pen, layer: Strands, cells: Any, size: float) -> None:
             ax.text(
                 i + 0.05,
                 place,
-                drawable(_cut(text, wide)),
+                drawable(_cut(text, WIDE)),
                 va="center",
                 fontsize=size - 0.5,
                 color=palette.text,

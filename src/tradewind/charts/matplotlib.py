@@ -15,7 +15,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from tradewind.charts.chart import Bars, Chart, Layer, Panel, Spans, Strands
 from tradewind.charts.labels import marks_of
 from tradewind.charts.letters import drawable
-from tradewind.charts.marks import Pen, draw_layer, draw_strands
+from tradewind.charts.marks import GOOD, POOR, Pen, draw_layer, draw_strands, halo
 from tradewind.charts.palette import PALETTES, Palette, Theme
 from tradewind.charts.scales import Scale, scales
 
@@ -137,9 +137,10 @@ def _entries(chart: Chart) -> list[tuple[str, Layer]]:
     found: dict[str, Layer] = {}
     for panel in chart.panels:
         for layer in panel.layers:
-            if isinstance(layer, Bars | Strands) or not layer.name:
-                continue
-            found.setdefault(layer.name, layer)
+            if isinstance(layer, Strands):
+                found |= {POOR: layer, GOOD: layer}
+            elif not isinstance(layer, Bars) and layer.name:
+                found.setdefault(layer.name, layer)
     if len(found) < 2 and not any(isinstance(layer, Spans) for layer in found.values()):
         return []
     return list(found.items())
@@ -148,7 +149,7 @@ def _entries(chart: Chart) -> list[tuple[str, Layer]]:
 def _legend(
     top: SubFigure, chart: Chart, entries: list[tuple[str, Layer]], pen: Pen, height: float
 ) -> None:
-    handles = [pen.handle(layer) for _, layer in entries]
+    handles = [pen.handle(layer, name) for name, layer in entries]
     width = top.figure.get_figwidth()
     legend = top.legend(
         handles,
@@ -182,11 +183,33 @@ def _panel(ax: Any, panel: Panel, palette: Palette, room: float) -> Pen:
         )
     for layer in panel.layers:
         draw_layer(pen, layer, size=SMALL)
+    if x.axis.bound is not None:
+        _bound(pen, *x.axis.bound)
     _x_axis(ax, x, palette, columns=2 if "Quality" in panel.title or "Cost" in panel.title else 1)
     _y_axis(ax, y, palette, room)
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim((1.0, 0.0) if y.axis.scale == "category" else (0.0, 1.0))
     return pen
+
+
+def _bound(pen: Pen, value: float, text: str) -> None:
+    """The area beyond the bound of an axis, and a line at the bound if it is within the axis."""
+    place, colour = float(pen.x.at([value])[0]), pen.colour("chosen")
+    if place < 1.0:
+        pen.ax.axvspan(max(place, 0.0), 1.0, color=colour, alpha=0.07, linewidth=0, zorder=1)
+    if 0.0 < place < 1.0:
+        pen.ax.axvline(place, color=colour, linewidth=1.2, linestyle=(0, (2, 2.5)), zorder=4)
+        pen.ax.annotate(
+            drawable(text),
+            (place, 0.02),
+            xytext=(5 if place < 0.75 else -5, 0),
+            textcoords="offset points",
+            ha="left" if place < 0.75 else "right",
+            fontsize=SMALL,
+            color=colour,
+            path_effects=halo(pen),
+            zorder=6,
+        )
 
 
 def _frame(ax: Any, palette: Palette) -> None:

@@ -25,9 +25,9 @@ from tradewind.charts.chart import (
     Spans,
     Strands,
 )
-from tradewind.charts.letters import unturned
+from tradewind.charts.letters import name_lines, unturned
 from tradewind.charts.palette import PALETTES, Palette, Theme
-from tradewind.charts.scales import scales
+from tradewind.charts.scales import Scale, scales
 
 _SYMBOLS: dict[Role, str] = {
     "main": "circle",
@@ -159,6 +159,8 @@ def _axes(figure: go.Figure, panel: Panel, column: int, palette: Palette, *, of:
     ):
         ticks = [(tick.value, tick.text) for tick in scale.ticks(6)]
         update(**line, **_axis(scale.axis, ticks, letters), row=1, col=column)
+    if x.axis.bound is not None:
+        _bound(figure, x, column, palette)
     if panel.y.limits:
         figure.update_yaxes(range=[y.low, y.high], row=1, col=column)
     if panel.y.scale == "category":
@@ -167,6 +169,29 @@ def _axes(figure: go.Figure, panel: Panel, column: int, palette: Palette, *, of:
     if panel.x.scale == "category":
         n = len(panel.x.labels)
         figure.update_xaxes(range=[-0.5, n - 0.5], showgrid=False, row=1, col=column)
+
+
+def _bound(figure: go.Figure, x: Scale, column: int, palette: Palette) -> None:
+    """The area beyond the bound of an axis, and a line at the bound if it is within the axis."""
+    assert x.axis.bound is not None
+    value, text = x.axis.bound
+    if value >= x.high:
+        return
+    place = {"row": 1, "col": column, "yref": "y domain", "y0": 0, "y1": 1}
+    start, colour = max(value, x.low), palette.roles["chosen"]
+    figure.add_shape(
+        type="rect", x0=start, x1=x.high, fillcolor=colour, opacity=0.07, line_width=0, **place
+    )
+    logs = np.log10([x.low, x.high]) if x.axis.scale == "log" else [x.low, x.high]
+    figure.update_xaxes(range=list(logs), row=1, col=column)
+    if value > x.low:
+        figure.add_shape(
+            type="line", x0=value, x1=value, line={"color": colour, "dash": "dot"}, **place
+        )
+        at = np.log10(value) if x.axis.scale == "log" else value  # only shapes take it as it is
+        note = {"text": _plain(text), "showarrow": False, "yref": "y domain", "y": 0.02}
+        side = "left" if x.at([value])[0] < 0.75 else "right"
+        figure.add_annotation(x=float(at), xanchor=side, row=1, col=column, **note)
 
 
 def _axis(axis: Axis, ticks: Sequence[tuple[float, str]], letters: int) -> dict[str, Any]:
@@ -182,8 +207,6 @@ def _axis(axis: Axis, ticks: Sequence[tuple[float, str]], letters: int) -> dict[
         return given | {"type": "date"}
     if axis.scale == "log":
         given["type"] = "log"
-    elif axis.format in ("seconds", "bytes"):
-        given["rangemode"] = "tozero"
     if axis.format in ("count", "seconds", "bytes") or axis.scale == "log":
         values, texts = [t[0] for t in ticks], [_plain(t[1]) for t in ticks]
         return given | {"tickmode": "array", "tickvals": values, "ticktext": texts}
@@ -358,7 +381,7 @@ def _strands(layer: Strands, palette: Palette) -> list[go.Scatter]:
                 mode="lines",
                 line={"color": _mixed(palette, k / (_SHADES - 1)), "width": 1.0 + 0.25 * k},
                 opacity=0.9 if k == _SHADES - 1 else faint + 0.06 * k,
-                showlegend=False,
+                name={0: "a poor trial", _SHADES - 1: "a good trial"}.get(k),
                 hovertext=[text for text in texts for _ in places],
                 hovertemplate="%{hovertext}<extra></extra>",
             )
@@ -373,7 +396,7 @@ def _mixed(palette: Palette, share: float) -> str:
 
 
 def _strand_axes(figure: go.Figure, layer: Strands, palette: Palette) -> None:
-    texts = ["<br>".join(map(_plain, _folded(name, 14))) for name in layer.axes]
+    texts = ["<br>".join(map(_plain, name_lines(name, 14))) for name in layer.axes]
     gaps = any(None in row for row in layer.rows)
     if len(texts) > 9:  # with less room, the names would cover each other
         figure.update_layout(width=100 * len(texts) + 100)

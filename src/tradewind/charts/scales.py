@@ -58,12 +58,14 @@ class Scale:
             room = max(_ROOM * (math.log(high) - math.log(low)), math.log(2) if low == high else 0)
             bounds = math.log(low) - room, math.log(high) + room
             return cls(axis, *(math.exp(min(max(b, -740.0), 709.0)) for b in bounds))
-        from_zero = low >= 0.0 and (zero or axis.format in ("seconds", "bytes"))
+        from_zero = zero and low >= 0.0
         low = 0.0 if from_zero else low
         high = 0.0 if zero and high <= 0.0 else high
         alone = 0.5 if axis.format == "count" else 0.1 * abs(low) or 1.0
         room = _ROOM * high - _ROOM * low if low < high else alone
-        return cls(axis, low if from_zero else max(low - room, -1e308), min(high + room, 1e308))
+        amount = low >= 0.0 and axis.format in ("seconds", "bytes")
+        least = 0.0 if from_zero or amount else -1e308
+        return cls(axis, least if from_zero else max(low - room, least), min(high + room, 1e308))
 
     def at(self, values: Iterable[float | None]) -> Array:
         """The places of these values; NaN for those that have none. What lies beyond the limits of

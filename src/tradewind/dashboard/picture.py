@@ -19,7 +19,7 @@ from tradewind.space.conditions import AtLeast
 from tradewind.study.figures.facts import Facts
 from tradewind.study.figures.failures import message_of
 from tradewind.study.figures.frontier import frontier
-from tradewind.study.figures.page_data import best, offered, page_data
+from tradewind.study.figures.page_data import answer, page_data
 from tradewind.study.following import Follower
 from tradewind.study.forecast import wall_seconds
 from tradewind.study.running import CLOCKS, worker_name
@@ -101,8 +101,7 @@ def with_choice(picture: Picture, study: Study) -> Picture:
     found = {
         "study": {**picture["study"], "goal": facts.goal_in_words},
         "charts": {**picture["charts"], "frontier": _as_json(frontier(facts).to_dict())},
-        "best": best(facts),
-        "choices": offered(facts),
+        **answer(facts),
         "frontier": [facts.numbers[i] for i in facts.efficient],
     }
     return {**picture, **found}
@@ -110,7 +109,7 @@ def with_choice(picture: Picture, study: Study) -> Picture:
 
 def with_choice_of(picture: Picture, newer: Picture) -> Picture:
     """The picture with what `with_choice` computed for a newer one."""
-    kept = {key: newer[key] for key in ("best", "choices", "frontier")}
+    kept = {key: newer[key] for key in ("best", "unanswered", "choices", "frontier")}
     study = {**picture["study"], "goal": newer["study"]["goal"]}
     charts = {**picture["charts"], "frontier": newer["charts"]["frontier"]}
     return {**picture, **kept, "study": study, "charts": charts}

@@ -52,8 +52,8 @@
       const known = trial !== null && trial !== undefined;
       this.figures.hidden = this.details.hidden = !known;
       if (this.chart) this.chart.highlight();
-      if (!known) return this.nothing();
       const own = store.goal.kind === "own";
+      if (!known) return this.nothing(own);
       put(this.eyebrow, own ? `The study’s choice · ${store.goal.text}` : "Your choice");
       put(this.sentence, brief(this.choice.sentence(), 900));
       put(
@@ -85,9 +85,14 @@
       const { store } = this,
         trial = store.chosen;
       const size = this.size(trial);
+      const { unit } = store.data.study.cost;
+      const value = (key) => tw.format.general(store.cell(trial, key), 4);
+      const [believed, cost] = ["believed", "cost"].map((key) => store.cell(trial, key));
+      const name = this.heading("value", "Value");
+      const pair = [[`${name}, measured`, value("value")], [`${name}, believed`, value("believed")]];
       return [
-        [this.heading("value", "Value"), store.shown(trial, "value")],
-        [this.heading("cost", "Cost"), store.shown(trial, "cost")],
+        ...(typeof believed === "number" ? pair : [[name, value("value")]]),
+        [this.heading("cost", "Cost"), typeof cost === "number" ? tw.format.cost(cost, unit) : "–"],
         ...(typeof size === "number" ? [["Training data", tw.format.percent(size)]] : []),
       ];
     }
@@ -103,20 +108,14 @@
       return title ? brief(title.charAt(0).toUpperCase() + title.slice(1), 40) : other;
     }
 
-    nothing() {
-      const { running = 0, finished = 0, failed = 0 } = this.store.data.study.counts || {};
-      put(this.eyebrow, "No answer yet");
-      put(this.sentence, unanswered(finished, running ? 0 : failed));
+    nothing(own) {
+      const { unanswered, study } = this.store.data,
+        { running } = study.counts;
+      put(this.eyebrow, own && study.counts.finished ? `No trial meets the goal · ${this.store.goal.text}` : "No answer");
+      put(this.sentence, own ? brief(unanswered, 900) : "No trial is this cheap.");
       if (running)
         this.sentence.append(` ${tw.format.plural(running, "trial")} ${running === 1 ? "is" : "are"} running.`);
     }
-  }
-
-  // Why no trial is chosen.
-  function unanswered(finished, failed) {
-    if (finished === 1) return "The finished trial does not meet the goal.";
-    if (finished) return `None of the ${tw.format.plural(finished, "finished trial")} meets the goal.`;
-    return failed ? "Every trial that has ended has failed." : "No trial has finished yet.";
   }
 
   tw.Answer = Answer;

@@ -17,9 +17,10 @@
       this.label = el("label", { for: name, class: "question" });
       this.input = el("input", { type: "range", id: name, min: 0, step: 1, class: "range" });
       this.strip = el("div", { "class": "strip", "aria-hidden": "true" });
+      const caption = el("p", { "class": "strip-name", "aria-hidden": "true" }, "Number of the chosen trial");
       this.ends = el("div", { "class": "ends", "aria-hidden": "true" });
       this.input.addEventListener("input", () => this.moved(this.value()));
-      this.node = el("div", { class: "slider" }, this.label, this.strip, this.input, this.ends);
+      this.node = el("div", { class: "slider" }, this.label, caption, this.strip, this.input, this.ends);
       this.take(choice);
     }
 
@@ -32,8 +33,8 @@
       this.choice = { ...choice, positions };
       put(this.label, choice.question);
       put(this.ends, ...choice.ends.map((text) => el("span", {}, text)));
-      this.input.max = choice.positions.length - 1;
-      this.input.disabled = choice.positions.length < 2;
+      this.input.max = positions.length - 1;
+      this.input.disabled = positions.length < 2;
       this.paint();
       this.set(value);
     }
@@ -47,12 +48,18 @@
       this.say();
     }
 
-    say() {
-      const value = this.value(),
-        { trial } = stepAt(this.choice.steps, value);
-      this.input.setAttribute("aria-valuetext", `${this.choice.say(value)} Trial ${trial}.`);
+    // The step of the thumb; null where no model is chosen.
+    step() {
+      return stepAt(this.choice.steps, this.value());
+    }
+
+    // Mark the part of the thumb, or none if the slider says nothing about the choice.
+    say(marked = true) {
+      const step = marked ? this.step() : null;
+      const trial = step ? `Trial ${step.trial}.` : "No trial.";
+      this.input.setAttribute("aria-valuetext", `${this.choice.say(this.value())} ${trial}`);
       for (const part of this.strip.children)
-        part.classList.toggle("current", part.dataset.trial === String(trial));
+        part.classList.toggle("current", step !== null && part.dataset.trial === String(step.trial));
     }
 
     // A part of the strip for each model that is ever chosen; a click goes to it.
@@ -61,15 +68,17 @@
         last = Math.max(1, positions.length - 1);
       this.strip.replaceChildren(
         ...steps.map((step, i) => {
-          const from = i === 0 ? 0 : indexOf(positions, step.from);
-          const to = i + 1 < steps.length ? indexOf(positions, steps[i + 1].from) : last;
+          const from = indexOf(positions, step.from);
+          const to = i + 1 < steps.length ? indexOf(positions, steps[i + 1].from) : positions.length;
+          // half a position to the left, so that the thumb stands on the part of its model
+          const [left, right] = [from - 0.5, to - 0.5].map((at) => Math.max(0, Math.min(last, at)));
           const part = el(
             "div",
             { "class": "part", "data-trial": step.trial, "title": `Trial ${step.trial}` },
             el("span", { class: step.trial > 99 ? "long" : null }, String(step.trial)),
           );
-          part.style.left = `${(100 * from) / last}%`;
-          part.style.width = `${(100 * Math.max(0, to - from)) / last}%`;
+          part.style.left = `${(100 * left) / last}%`;
+          part.style.width = `${(100 * (right - left)) / last}%`;
           part.addEventListener("click", () => {
             this.input.value = Math.round((from + Math.max(from, to - 1)) / 2);
             this.input.focus();
@@ -107,7 +116,7 @@
     // How values are said: as points of a score, as losses, or as they are.
     scale() {
       const { choices, study } = this.store.data;
-      return { points: choices.points === true, minimize: study.direction === "minimize" };
+      return { points: choices.points === true, name: study.metric };
     }
 
     // The choices that the data offers.
@@ -159,11 +168,12 @@
 
     move() {
       const slider = this.sliders[this.kind],
-        value = slider.value();
+        value = slider.value(),
+        step = slider.step();
       slider.say();
       put(this.said, slider.choice.say(value));
       this.other(true);
-      this.store.choose(stepAt(slider.choice.steps, value).trial, { kind: this.kind, value });
+      this.store.choose(step && step.trial, { kind: this.kind, value });
     }
 
     // Whether another goal than the study's own is shown. The button keeps its room: nothing moves.
@@ -195,6 +205,7 @@
       const [kind, place] = this.ownPlace();
       if (kind !== this.kind) this.show(kind);
       if (place !== null) this.sliders[kind].set(place);
+      else if (kind) this.sliders[kind].say(false);
       const said = this.settled() ? this.sliders[kind].choice.say(place) : "";
       put(this.said, said || (kind ? "Move the slider to choose another way." : ""));
       this.other(false);
@@ -205,9 +216,7 @@
     // The sentence about the chosen model.
     sentence() {
       const { goal, data } = this.store;
-      if (goal.kind === "own" && data.best) return data.best.sentence;
-      const slider = this.sliders[goal.kind] || this.sliders[this.kind];
-      return slider ? stepAt(slider.choice.steps, slider.value()).sentence : "";
+      return goal.kind === "own" ? data.best.sentence : this.sliders[goal.kind].step().sentence;
     }
 
     // What the frontier chart shows of the goal: the limit, or all that is as good as the chosen model.
@@ -240,30 +249,20 @@
     }
   }
 
+  // The area beyond a limit, and a line at it if it is within the axis.
   function limitGuide(frame, cost) {
     const x = tw.marks.pixel(frame.x, cost);
-    if (x === null) return [];
-    const from = Math.max(frame.left, Math.min(frame.right, x));
-    const room = frame.right - from > 64;
+    if (x === null || x >= frame.right) return [];
+    const { top, bottom } = frame,
+      from = Math.max(frame.left, x);
+    const area = svg("rect", { class: "beyond", x: from, y: top, width: frame.right - from, height: bottom - top });
+    if (x <= frame.left) return [area];
+    const room = frame.right - from > 40;
+    const place = { "x": room ? from + 6 : from - 6, "y": bottom - 8, "text-anchor": room ? "start" : "end" };
     return [
-      svg("rect", {
-        class: "beyond",
-        x: from,
-        y: frame.top,
-        width: Math.max(0, frame.right - from),
-        height: frame.bottom - frame.top,
-      }),
-      svg("line", { class: "guide", x1: from, x2: from, y1: frame.top, y2: frame.bottom }),
-      svg(
-        "text",
-        {
-          "class": "guide-name",
-          "x": room ? from + 6 : from - 6,
-          "y": frame.bottom - 8,
-          "text-anchor": room ? "start" : "end",
-        },
-        "too expensive",
-      ),
+      area,
+      svg("line", { class: "guide", x1: from, x2: from, y1: top, y2: bottom }),
+      svg("text", { class: "guide-name halo", ...place }, "limit"),
     ];
   }
 

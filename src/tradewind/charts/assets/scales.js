@@ -70,13 +70,14 @@
       return [Math.max(low * Math.exp(-room), 1e-307), Math.min(high * Math.exp(room), 1e307)];
     }
     const amount = axis.format === "seconds" || axis.format === "bytes";
-    const fromZero = (zero || (amount && low >= 0)) && low >= 0;
+    const fromZero = zero && low >= 0;
     const toZero = zero && high <= 0;
     if (fromZero) low = 0;
     if (toZero) high = 0;
     const alone = axis.format === "count" ? 0.5 : 0.1 * Math.abs(low) || 1;
     const room = low === high ? alone : 0.04 * (high - low);
-    return [fromZero ? 0 : low - room, toZero ? 0 : high + room];
+    const least = amount && low >= 0 ? 0 : -Infinity;
+    return [fromZero ? 0 : Math.max(least, low - room), toZero ? 0 : high + room];
   }
 
   function niceStep(raw) {

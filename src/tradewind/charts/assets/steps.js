@@ -4,10 +4,11 @@
   "use strict";
 
   const { number, cost, significant } = tw.format;
-  const GRID = 160; // positions, besides those where the model changes
+  const GRID = 160; // positions of a slider, if every model has enough of them
 
-  // The step with the largest `from` that is not above the value; the first one below all.
+  // The step with the largest `from` that is not above the value; null below all.
   function stepAt(steps, value) {
+    if (value < steps[0].from) return null;
     let low = 0,
       high = steps.length - 1;
     while (low < high) {
@@ -18,12 +19,22 @@
     return steps[low];
   }
 
-  // Round values with equal ratios, and the exact ones, each once and ascending.
-  function positions(low, high, exact) {
+  // Round values between the marks, with equal ratios, and the marks themselves. Marks that are close
+  // to each other have more of them, so that each model's part of the slider can be seen and hit.
+  function positions(marks) {
+    const exact = [...new Set(marks)].sort((a, b) => a - b);
+    const whole = Math.log(exact[exact.length - 1] / exact[0]);
     const values = new Set(exact);
-    const [from, to] = [low, high].map(Math.log);
-    for (let i = 0; i <= GRID; i += 1) values.add(significant(Math.exp(from + ((to - from) * i) / GRID), 3));
-    return [...values].filter((value) => value >= low).sort((a, b) => a - b);
+    exact.slice(1).forEach((to, i) => {
+      const from = exact[i],
+        ratio = Math.log(to / from);
+      const count = Math.max(Math.ceil(GRID / (2 * exact.length)), Math.round((GRID * ratio) / whole));
+      for (let k = 1; k < count; k += 1) {
+        const value = significant(from * Math.exp((ratio * k) / count), ratio > 0.1 ? 3 : 6);
+        if (value > from && value < to) values.add(value);
+      }
+    });
+    return [...values].sort((a, b) => a - b);
   }
 
   const LENGTHS = [
@@ -44,17 +55,17 @@
     return unit === "bytes" ? SIZES : [[1, unit ? `unit of ${unit}` : "unit of cost"]];
   }
 
-  // `One minute is worth 0.6 points.`; a minimized value is called a loss.
-  function worth(rate, { unit, reference }, { points, minimize }) {
+  // `One minute is worth 0.6 points of accuracy.`
+  function worth(rate, { unit, reference }, { points, name }) {
     if (!(rate > 0)) return "Cost does not matter.";
     // the longest unit that is worth at most ten points, or no longer than the reference
     const suits = ([length]) => (points ? 100 * rate * length <= 10 : length <= reference);
     const known = units(unit);
-    const [size, name] = [...known].reverse().find(suits) || known[0];
+    const [size, length] = [...known].reverse().find(suits) || known[0];
     const amount = number(rate * size * (points ? 100 : 1));
-    const raw = minimize ? `a loss of ${amount}` : `${amount} in value`;
-    const quality = points ? `${amount} point${amount === "1" ? "" : "s"}` : raw;
-    return `One ${name} is worth ${quality}.`;
+    const of = name === "value" ? "" : ` of ${name}`;
+    const quality = points ? `${amount} point${amount === "1" ? "" : "s"}${of}` : `${amount} in ${name}`;
+    return `One ${length} is worth ${quality}.`;
   }
 
   const article = (word) => (/^[aeiou]/.test(word) && !/^uni/.test(word) ? "an" : "a");
@@ -71,7 +82,7 @@
       kind: "tradeoff",
       question: `What is ${article(unitName)} ${unitName} worth?`,
       ends: ["only quality counts", "only cost counts"],
-      positions: [0, ...positions(lowest, highest, marks)],
+      positions: [0, ...positions([lowest, ...marks, highest])],
       steps,
       say: (value) => worth(value / reference, given, scale),
       code: (value) => {
@@ -90,12 +101,13 @@
     const low = given.low > 0 ? given.low : Math.min(...froms, 1);
     const high = Math.max(given.high || 0, ...froms, low);
     const own = given.own ?? null;
-    const marks = [...froms, high, ...(own !== null && own < high ? [own] : [])];
+    // a limit below all costs stands at the left end, where no model is chosen
+    const marks = [low, ...froms, high, ...(own === null ? [] : [Math.max(own, low / 2)])];
     return {
       kind: "limit",
       question: "How much may training cost?",
-      ends: ["the cheapest model", "the most accurate model"],
-      positions: high > low ? positions(low, high, marks) : [low],
+      ends: ["the cheapest model", "the best model"],
+      positions: positions(marks),
       steps,
       say: (value) => `At most ${cost(value, unit)}.`,
       code: (value) => `tw.BestUnder(${value}${given.by ? `, by=${tw.python(given.by)}` : ""})`,

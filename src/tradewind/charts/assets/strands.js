@@ -5,17 +5,21 @@
   const { svg } = tw.dom;
   const { fit, measure, thin, SIZE } = tw.axes;
   const SHADES = 6; // strands are drawn in so many groups, from poor to good
-  const NARROWEST = 84; // pixels between two axes; with less the picture scrolls
+  const NARROWEST = 84; // pixels between two axes; with less, or with long names, the picture scrolls
+  const WIDEST = 200; // pixels of a name
 
   const UNSET = 32; // pixels below an axis: where strands pass that have no value on it
 
   const known = (value) => value !== null && Number.isFinite(value);
   const r = (value) => Math.round(10 * value) / 10;
-  const wanted = (layer) => NARROWEST * layer.axes.length + 24;
+  const wanted = (layer) => {
+    const names = layer.axes.map((name) => Math.min(measure(name, 600), WIDEST) + 16);
+    return Math.max(NARROWEST, ...names) * layer.axes.length + 24;
+  };
 
   function places(layer, box) {
     const room = (box.width - NARROWEST) / Math.max(1, layer.axes.length - 1);
-    const title = Math.min(measure(layer.axes[0] || "", 600), Math.min(room, 200) - 12);
+    const title = Math.min(measure(layer.axes[0] || "", 600), Math.min(room, WIDEST) - 12);
     const left = box.left + Math.max(24, 0.5 * title + 8);
     const right = box.left + box.width - NARROWEST + 16;
     const step = layer.axes.length > 1 ? (right - left) / (layer.axes.length - 1) : 0;
@@ -39,7 +43,7 @@
           "text",
           { "class": "axis-title strong", "x": x, "y": at.top - 20, "text-anchor": "middle" },
           svg("title", {}, tw.dom.brief(name, 500)),
-          fit(name, Math.min(at.step || 200, 200) - 12, 600),
+          fit(name, at.step ? at.step - 12 : WIDEST, 600),
         ),
       );
       if (at.gaps[i]) {

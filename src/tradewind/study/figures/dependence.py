@@ -73,11 +73,11 @@ def _layers(
 def _summary(facts: Facts, found: PartialDependence) -> str:
     values = np.array([it.value for it in found.value])
     best, worst = _ends(values, facts.maximize)
-    said = (
-        f"On average, the value is best at {label(found.name)} = {label(found.values[best])} "
-        f"({facts.say_value(float(values[best]))}) and worst at {label(found.values[worst])} "
-        f"({facts.say_value(float(values[worst]))})."
+    ends = (
+        f"{label(found.values[i])} ({facts.say_value(float(values[i]))})" for i in (best, worst)
     )
+    said = f"On average, the {facts.scale.name} is best at {label(found.name)} = "
+    said += " and worst at ".join(ends) + "."
     if found.cost is None:
         return said
     costs = np.array([it.value for it in found.cost])

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tradewind.charts.chart import Axis, Chart, Format, Line, Panel, Role, Scale
+from tradewind.charts.chart import Axis, Chart, Line, Panel, Role, Scale
 from tradewind.optimizer.history import spread_evenly
 from tradewind.optimizer.strategies.strategy import may_win
+from tradewind.study.figures.facts import NO_COSTS as NO_COSTS
+from tradewind.study.figures.facts import NOTHING_FINISHED as NOTHING_FINISHED
 from tradewind.study.figures.facts import Facts
 from tradewind.types import Array, Indices
 
 MOST = 2000  # points or strands of one layer; more of them would only cover each other
 _DECADE = 10.0
 
-NOTHING_FINISHED = "No trial has finished yet."
-NO_COSTS = "No finished trial has a cost."
 TOO_FEW = "A model needs at least 5 finished trials of the same training size to say this."
 
 
@@ -53,7 +53,9 @@ def thinning_note(shown: int, of: int) -> str:
 
 def noise_note(facts: Facts) -> str:
     """What a reader must know about values that differ from the measured ones."""
-    return "Results are noisy: what is believed of each trial is shown." * facts.is_noisy
+    name = facts.scale.name
+    said = f"Results are noisy. The {name} shown is believed, and it decides; hover to see both."
+    return said * facts.is_noisy
 
 
 def partial_note(facts: Facts) -> str:
@@ -74,8 +76,8 @@ def notes(*parts: str) -> str:
 
 
 def value_axis(facts: Facts, *, limits: tuple[float, float] | None = None) -> Axis:
-    title = "value (higher is better)" if facts.maximize else "loss (lower is better)"
-    return Axis(title, format=format_of(facts), limits=limits)
+    better = "higher" if facts.maximize else "lower"
+    return Axis(f"{facts.scale.name} ({better} is better)", limits=limits)
 
 
 def cost_axis(facts: Facts, title: str = "", *, seen: Array | None = None) -> Axis:
@@ -103,11 +105,6 @@ def whiskers(at: Sequence[float], low: Array, high: Array, name: str, role: Role
 
 def one_panel(x: Axis, y: Axis, *layers: object, title: str = "") -> tuple[Panel, ...]:
     return (Panel(x, y, layers, title),)  # type: ignore[arg-type]
-
-
-def format_of(facts: Facts) -> Format:
-    """How values are written."""
-    return "percent" if facts.scale.points else "number"
 
 
 def counted(n: int, thing: str) -> str:

@@ -19,13 +19,16 @@ from tradewind.space import Space
 from tradewind.study.compare import LEVEL
 from tradewind.study.insights import Effects, Importance, effects
 from tradewind.study.known import Known
-from tradewind.study.words import Scale, cost_amount, goal_in_words, share, unit_of_cost
+from tradewind.study.words import Scale, cost_amount, exact_time, goal_in_words, share, unit_of_cost
 from tradewind.types import Array, FinishedTrial, Indices, State, Trial
 
 if TYPE_CHECKING:
     from tradewind.study.results import StudyResults
 
 _SETTINGS, _MODELLED = 4, 200  # of the models behind figures, which are made in seconds
+
+NOTHING_FINISHED = "No trial has finished yet."
+NO_COSTS = "No finished trial has a cost."
 
 _TIMES = {
     "wall": "training time",
@@ -55,6 +58,10 @@ class Cost:
     def say(self, cost: float) -> str:
         """`3.2 min`."""
         return cost_amount(cost, self.unit)
+
+    def exact(self, cost: float) -> str:
+        """A cost that a user has chosen: `95 min`."""
+        return exact_time(cost) if self.unit == "s" else cost_amount(cost, self.unit, 4)
 
 
 @dataclass(frozen=True)
@@ -153,12 +160,25 @@ class Facts:
     @cached_property
     def choice(self) -> int | None:
         """The index of the best finished trial under the goal; None if there is none."""
+        return self._answer if isinstance(self._answer, int) else None
+
+    @property
+    def unanswered(self) -> str:
+        """Why no trial is chosen, as a sentence; nothing if one is."""
+        return self._answer if isinstance(self._answer, str) else ""
+
+    @cached_property
+    def _answer(self) -> int | str:
         if self.known is None:
-            return None
+            if self.finished:
+                return f"The goal needs costs. {NO_COSTS}"
+            failed = self.count(State.FAILED) and not self.count(State.RUNNING)
+            return "Every trial that has ended has failed." if failed else NOTHING_FINISHED
         try:
             return self.known.choice
-        except NothingQualifies:
-            return None
+        except NothingQualifies as error:
+            text = str(error)
+            return f"{text[0].upper()}{text[1:]}."
 
     def sentence(self, index: int) -> str:
         """What `study.explain` says if this trial is chosen."""
@@ -212,11 +232,11 @@ class Facts:
     # ---- words ----
 
     def say_value(self, value: float) -> str:
-        """`91.2%`, or `0.034`."""
-        return f"{100.0 * value:.4g}%" if self.scale.points else f"{value:.4g}"
+        """`0.9124`."""
+        return f"{value:.4g}"
 
     def say(self, index: int) -> str:
-        """`trial 12 (91.2% for 3.2 min)`, for a finished trial."""
+        """`trial 12 (0.9124 for 3.2 min)`, for a finished trial."""
         cost = float(self.paid[index])
         price = f" for {self.cost.say(cost)}" if np.isfinite(cost) else ""
         return f"trial {self.numbers[index]} ({self.say_value(float(self.value[index]))}{price})"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from tradewind.charts.chart import Chart, Layer, Line, Panel, Points
+from tradewind.charts.chart import Axis, Chart, Layer, Line, Panel, Points
+from tradewind.goals import BestUnder
 from tradewind.study.figures.draw import (
     NO_COSTS,
     NOTHING_FINISHED,
@@ -38,8 +41,8 @@ def frontier(facts: Facts) -> Chart:
     if not len(known):
         return nothing(NAME, TITLE, f"{NO_COSTS} Without costs there is no frontier.")
     marked = {*facts.efficient, *([] if facts.choice is None else [facts.choice])}
-    rest = np.setdiff1d(known, list(marked))
-    others = thinned(rest)
+    rest = np.setdiff1d(known, facts.efficient)
+    others = thinned(rest, list(marked))
     layers: list[Layer] = [
         _points(facts, others, "other trials", "muted"),
         _staircase(facts, float(cost[known].max())),
@@ -49,16 +52,24 @@ def frontier(facts: Facts) -> Chart:
         layers.append(_points(facts, np.array([facts.choice]), "best under the goal", "chosen"))
     values = facts.value[known]
     shown = limits(facts, values, facts.value[facts.efficient], most=1 / 3)
-    panel = Panel(cost_axis(facts), value_axis(facts, limits=shown), tuple(layers))
+    panel = Panel(_costs(facts), value_axis(facts, limits=shown), tuple(layers))
     missing = len(facts.finished) - len(known)
     note = notes(
         noise_note(facts),
         partial_note(facts),
         beyond(facts, values, shown),
-        thinning_note(len(others) + len(marked), len(rest) + len(marked)),
+        thinning_note(len(others), len(rest)),
         f"{counted(missing, 'trial')} without a cost cannot be shown." * (missing > 0),
     )
     return Chart(NAME, TITLE, _summary(facts), (panel,), note)
+
+
+def _costs(facts: Facts) -> Axis:
+    """The axis of costs, with the limit of the goal."""
+    axis, goal = cost_axis(facts), facts.goal
+    if not isinstance(goal, BestUnder):
+        return axis
+    return replace(axis, bound=(goal.cost, f"limit: {facts.cost.exact(goal.cost)}"))
 
 
 def _points(facts: Facts, rows: Indices, name: str, role: str) -> Points:
@@ -94,5 +105,5 @@ def _summary(facts: Facts) -> str:
             f"to {facts.say(front[-1])}."
         )
     if facts.choice is None:
-        return said
+        return f"{facts.unanswered} {said}"
     return f"{said} The goal chooses {facts.say(facts.choice)}."

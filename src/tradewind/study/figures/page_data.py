@@ -96,8 +96,7 @@ def assemble(facts: Facts, *, storage: str | None = None, models: bool = True) -
         "format": FORMAT,
         "study": about(facts, storage=storage),
         "parameters": [_parameter(name, p) for name, p in facts.space.items()],
-        "best": best(facts),
-        "choices": offered(facts),
+        **answer(facts),
         "trials": table(facts),
         "running": running(facts),
         "frontier": [facts.numbers[i] for i in facts.efficient],
@@ -143,6 +142,11 @@ def about(facts: Facts, *, storage: str | None = None) -> dict[str, Any]:
         "queued": facts.queued,
         "storage": storage,
     }
+
+
+def answer(facts: Facts) -> dict[str, Any]:
+    """The best trial or why there is none, and all choices that a reader may make."""
+    return {"best": best(facts), "unanswered": facts.unanswered, "choices": offered(facts)}
 
 
 def best(facts: Facts) -> dict[str, Any] | None:

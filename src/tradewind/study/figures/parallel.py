@@ -10,7 +10,6 @@ from tradewind.charts.chart import Axis, Chart, Format, Panel, Strands
 from tradewind.study.figures.draw import (
     NOTHING_FINISHED,
     counted,
-    format_of,
     notes,
     nothing,
     scale_for,
@@ -35,8 +34,8 @@ def parallel(facts: Facts) -> Chart:
     for title, amounts, form, say in (
         (facts.cost.title, facts.history.cost, facts.cost.format, facts.cost.say),
         (
-            *("value" if facts.maximize else "loss", facts.measured),
-            *(format_of(facts), facts.say_value),
+            *(facts.scale.name, facts.measured),
+            *("number", facts.say_value),
         ),
     ):
         if np.isfinite(amounts).any():

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tradewind.space.parameters import Float, Int
-from tradewind.study.figures.draw import format_of
 from tradewind.study.figures.facts import Cost, Facts
 from tradewind.study.figures.failures import message_of
 from tradewind.study.forecast import wall_seconds
@@ -44,11 +43,13 @@ _ALWAYS = ("number", "state", "value")
 
 def _results(facts: Facts) -> list[Column]:
     scores = _scores(facts)
+    believed = dict(zip(facts.numbers, facts.value.tolist(), strict=True)) if facts.is_noisy else {}
     cost = facts.cost
     columns: list[Column] = [
         ("number", "trial", "number", lambda t: t.number),
         ("state", "state", "state", lambda t: t.state.value),
-        ("value", "value" if facts.maximize else "loss", format_of(facts), lambda t: t.value),
+        ("value", facts.scale.name, "number", lambda t: t.value),
+        ("believed", f"believed {facts.scale.name}", "number", lambda t: believed.get(t.number)),
         ("cost", cost.title, cost.format, lambda t: t.cost_of(cost.name) if t.finished else t.cost),
         ("score", "score", "number", lambda t: scores.get(t.number)),
     ]
