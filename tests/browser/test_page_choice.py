@@ -102,7 +102,7 @@ def test_a_cost_limit_chooses_by_cost(page: Page) -> None:
     slider(page).focus()
     page.keyboard.press("Home")
     assert sentence(page) == steps("limit")[0]["sentence"]
-    expect(page.locator(".guides .guide-name")).to_have_text("too expensive")
+    expect(page.locator(".guides .guide-name")).to_have_text("limit")
     page.keyboard.press("End")
     assert sentence(page) == steps("limit")[-1]["sentence"]
 
@@ -150,17 +150,91 @@ def test_the_studys_own_limit_is_where_the_slider_starts(open_report: OpenReport
     page = open_report(DATA | {"choices": choices, "best": best})
     expect(page.get_by_role("radio", name="Cost limit")).to_be_checked()
     assert f"Trial {own['trial']}." in (slider(page).get_attribute("aria-valuetext") or "")
-    expect(page.locator(".guides .guide-name")).to_have_text("too expensive")
+    expect(page.locator(".guides .guide-name")).to_have_text("limit")
     expect(page.locator(".legend").first.get_by_text("equally good")).to_be_hidden()
 
 
-def test_where_no_trial_meets_the_goal_the_page_says_so(open_report: OpenReport) -> None:
-    page = open_report(DATA | {"best": None})
-    n = DATA["study"]["counts"]["finished"]
-    assert sentence(page) == f"None of the {n} finished trials meets the goal."
+def with_limit(own: float, **changes: Any) -> dict[str, Any]:
+    limit = DATA["choices"]["limit"] | {"own": own, "said": "At most this."}
+    return DATA | {"choices": DATA["choices"] | {"limit": limit}} | changes
+
+
+def thumb_and_part(page: Page) -> tuple[float, dict[str, float] | None]:
+    """The middle of the thumb, and the box of the marked part of the strip, if there is one."""
+    box, part = slider(page).bounding_box(), page.locator(".part.current")
+    share = int(slider(page).input_value()) / int(slider(page).get_attribute("max") or 1)
+    return box["x"] + 10 + share * (box["width"] - 20), (
+        part.bounding_box() if part.count() else None
+    )
+
+
+@pytest.mark.parametrize("place", [None, "Home", "End"])
+def test_the_thumb_stands_on_the_part_of_its_model(open_report: OpenReport, place: str) -> None:
+    last = steps("limit")[-1]
+    best = DATA["best"] | {"trial": last["trial"], "sentence": last["sentence"]}
+    page = open_report(with_limit(3.0 * last["from"], best=best))
+    slider(page).focus()
+    if place:
+        page.keyboard.press(place)
+    thumb, part = thumb_and_part(page)
+    assert part is not None
+    assert part["x"] - 1 <= thumb <= part["x"] + part["width"] + 1
+    strip = page.locator(".strip").bounding_box()
+    assert strip is not None
+    ends = {"Home": strip["x"], "End": strip["x"] + strip["width"], None: thumb}
+    assert thumb == pytest.approx(ends[place], abs=1)
+    expect(page.locator(".strip-name")).to_have_text("Number of the chosen trial")
+
+
+def test_a_limit_beyond_the_axis_is_not_drawn(open_report: OpenReport) -> None:
+    page = open_report(with_limit(1e6))
+    expect(page.locator(".guides > *")).to_have_count(0)
+
+
+def test_where_no_trial_meets_the_goal_the_page_says_so_and_marks_none(
+    open_report: OpenReport,
+) -> None:
+    why = "No finished trial meets the goal: trial 3 comes closest."
+    low = steps("limit")[0]["from"]
+    page = open_report(with_limit(low / 9, best=None, unanswered=why))
+    assert sentence(page) == why
+    expect(page.locator(".eyebrow")).to_have_text("No trial meets the goal · At most this.")
+    assert thumb_and_part(page)[1] is None
+    assert (slider(page).get_attribute("aria-valuetext") or "").endswith("No trial.")
+    expect(page.locator(".points.moving")).to_have_count(0)
     slider(page).focus()
     page.keyboard.press("End")
-    assert sentence(page) == steps("tradeoff")[-1]["sentence"]
+    assert sentence(page) == steps("limit")[-1]["sentence"]
+    page.keyboard.press("Home")
+    assert sentence(page) == "No trial is this cheap."
+
+
+def test_the_box_writes_the_value_as_the_sentence_and_shows_what_is_believed(
+    open_report: OpenReport,
+) -> None:
+    table = DATA["trials"]
+    number, seen = DATA["best"]["trial"], 0.83776
+    columns = [*table["columns"][:3], {**table["columns"][2], "key": "believed"}]
+    rows = [[*row[:2], seen if row[0] == number else row[2], 0.8401] for row in table["rows"]]
+    page = open_report(DATA | {"trials": {"columns": columns, "rows": rows}})
+    assert page.locator(".figures").inner_text().split("\n")[:4] == [
+        *("Accuracy, measured", "0.8378", "Accuracy, believed", "0.8401"),
+    ]
+
+
+def test_nothing_is_wider_than_a_phone_or_leaves_its_picture(open_report: OpenReport) -> None:
+    page = open_report(with_limit(steps("limit")[-1]["from"] * 0.98), width=360, height=800)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    outside = """
+        () => [...document.querySelectorAll("svg.picture")].flatMap((picture) => {
+          const box = picture.getBoundingClientRect();
+          return [...picture.querySelectorAll("text, .guide, .beyond")].filter((mark) => {
+            const { left, right } = mark.getBoundingClientRect();
+            return left < box.left - 1 || right > box.right + 1;
+          }).map((mark) => mark.textContent);
+        })
+    """
+    assert page.evaluate(outside) == []
 
 
 def test_without_costs_there_is_no_slider(open_report: OpenReport) -> None:

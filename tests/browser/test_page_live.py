@@ -145,12 +145,12 @@ def test_numbers_are_written_as_in_sentences(scripts: Page) -> None:
 @pytest.mark.parametrize(
     ("rate", "unit", "points", "text"),
     [
-        (0.1, "s", True, "One second is worth 10 points."),
-        (0.01 / 60, "s", True, "One minute is worth 1 point."),
-        (50.0, "s", True, "One millisecond is worth 5 points."),
-        (2e-9, "bytes", True, "One megabyte is worth 0.2 points."),
-        (0.03, "money", False, "One unit of money is worth 0.03 in value."),
-        (0.002 / 60, "s", False, "One minute is worth 0.002 in value."),
+        (0.1, "s", True, "One second is worth 10 points of accuracy."),
+        (0.01 / 60, "s", True, "One minute is worth 1 point of accuracy."),
+        (50.0, "s", True, "One millisecond is worth 5 points of accuracy."),
+        (2e-9, "bytes", True, "One megabyte is worth 0.2 points of accuracy."),
+        (0.03, "money", False, "One unit of money is worth 0.03 in accuracy."),
+        (0.002 / 60, "s", False, "One minute is worth 0.002 in accuracy."),
         (0.0, "s", True, "Cost does not matter."),
     ],
 )
@@ -159,7 +159,7 @@ def test_a_rate_is_said_in_fitting_units(
 ) -> None:
     said = scripts.evaluate(
         """([rate, unit, points]) => tradewind.steps.worth(
-            rate, {unit, reference: 60}, {points, minimize: false})""",
+            rate, {unit, reference: 60}, {points, name: "accuracy"})""",
         [rate, unit, points],
     )
     assert said == text

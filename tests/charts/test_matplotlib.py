@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -14,6 +15,7 @@ from tradewind.charts.chart import Axis, Bars, Chart, Panel, Points
 from tradewind.charts.letters import drawable
 from tradewind.charts.matplotlib import _figure, draw
 from tradewind.charts.palette import PALETTES, Theme
+from tradewind.charts.plotly import draw as to_plotly
 
 
 def svg(chart: Chart, theme: Theme = "light") -> str:
@@ -46,6 +48,30 @@ def test_text_without_glyphs_or_with_formulas_stays_text() -> None:
     axis = Axis("$\\frac{1}{2}$ <b> & 名前")
     hostile = Chart("x", "$y$", "$", (Panel(axis, axis, (Points([1.0], [1.0], "$z"),)),), "$$")
     assert draw(hostile, kind="png", theme="light")
+
+
+@pytest.mark.parametrize(("limit", "lines", "areas"), [(2.0, 1, 1), (0.5, 0, 1), (9.0, 0, 0)])
+def test_a_limit_is_a_line_only_within_the_axis(limit: float, lines: int, areas: int) -> None:
+    axis = Axis("training time", format="seconds", bound=(limit, "limit: 2 s"))
+    panel = Panel(axis, Axis("value"), (Points([1.0, 3.0], [0.1, 0.2]),))
+    chart = Chart("x", "t", "", (panel,))
+    (ax,) = _figure(chart, PALETTES["light"]).subfigs[1].axes
+    assert ["limit: 2 s"] * lines == [text.get_text() for text in ax.texts]
+    assert (len(ax.lines), len(ax.patches)) == (lines, areas)
+    shapes = to_plotly(chart, theme="light").layout.shapes
+    assert sorted(it.type for it in shapes) == ["line"] * lines + ["rect"] * areas
+
+
+def test_parallel_axes_have_a_legend_and_whole_names() -> None:
+    long = "learning_rate_of_the_first_layer_init"
+    strands = replace(STRANDS.panels[0].layers[0], axes=["x", long, "value"])
+    figure = _figure(
+        Chart("x", "t", "", (Panel(Axis(""), Axis(""), (strands,)),)), PALETTES["dark"]
+    )
+    (legend,) = figure.subfigs[0].legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a poor trial", "a good trial"]
+    (ax,) = figure.subfigs[1].axes
+    assert long in [text.get_text().replace("\n", "") for text in ax.texts]
 
 
 def test_pyplot_and_its_global_state_are_not_used() -> None:

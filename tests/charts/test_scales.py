@@ -103,6 +103,12 @@ def test_bars_begin_at_zero_and_categories_have_equal_room() -> None:
     assert y.at([0, 1]).tolist() == [0.25, 0.75]
 
 
+def test_an_axis_of_amounts_begins_where_the_data_are_and_never_below_zero() -> None:
+    axis = Axis("training time", format="seconds")
+    assert Scale.of(axis, [40.0, 60.0]).low == pytest.approx(39.2)
+    assert Scale.of(axis, [0.1, 60.0]).low == 0.0
+
+
 def test_a_panel_shows_all_its_layers() -> None:
     layers = (Points([1.0], [5.0]), Line([0.0, None, 9.0], [1.0, None, 2.0]))
     x, y = scales(Panel(Axis("x"), Axis("y"), layers))

@@ -42,10 +42,6 @@ class Scale:
         """What axes, tables and sentences call the values: `accuracy`, or `value` or `loss`."""
         return self.metric or ("value" if self.maximize else "loss")
 
-    @property
-    def name(self) -> str:
-        return "value" if self.maximize else "loss"
-
     def amount(self, difference: float, margin: float | None = None) -> str:
         """`1.2 ± 0.4 points`, or `0.031`. A margin of zero is left out."""
         factor = 100.0 if self.points else 1.0

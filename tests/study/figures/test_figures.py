@@ -76,7 +76,7 @@ def test_the_frontier_shows_each_trial_once_and_marks_the_choice() -> None:
     assert layer(chart, "best under the goal").trials == [study.best.number]
     others = set(layer(chart, "other trials").trials)
     finished = {t.number for t in study.trials if t.finished}
-    assert others == finished - set(efficient) - {study.best.number}
+    assert others == finished - set(efficient)
     assert chart.panels[0].x.scale == "log"
 
 
@@ -90,6 +90,15 @@ def test_another_goal_chooses_another_trial() -> None:
     study = told((0.5, 1.0), (0.6, 2.0))
     for goal, number in ((tw.BestUnder(1.5), 0), (tw.Quality(), 1)):
         assert layer(study.plot.frontier(goal=goal).chart, "best under the goal").trials == [number]
+
+
+def test_a_limit_is_on_the_axis_of_costs_and_the_quality_has_its_name() -> None:
+    study = create(goal=tw.BestUnder(1.5), metric="accuracy")
+    study.add({"x": 0.5, "k": 3}, 0.5, costs={"wall": 1.0})
+    (panel,) = frontier(Facts.of(study)).panels
+    assert panel.x.bound == (1.5, "limit: 1.5")
+    assert panel.y.title == "accuracy (higher is better)"
+    assert frontier(Facts.of(told((0.5, 1.0)))).panels[0].x.bound is None
 
 
 @pytest.mark.parametrize(
@@ -193,13 +202,13 @@ def test_axes_of_all_parameters_have_round_marks_between_their_ends() -> None:
     strands = parallel(Facts.of(study)).panels[0].layers[0]
     assert [[text for _, text in marks] for marks in strands.ticks[-2:]] == [
         ["3.1", "5", "10", "20", "40"],
-        ["50%", "60%", "70%", "80%", "91.3%"],
+        ["0.5", "0.6", "0.7", "0.8", "0.913"],
     ]
 
 
 @pytest.mark.parametrize("draw", [frontier, progress, learning_curves])
 def test_a_figure_says_that_it_shows_what_is_believed(draw: Callable[[Facts], Chart]) -> None:
-    told_so = "Results are noisy: what is believed of each trial is shown."
+    told_so = "Results are noisy. The value shown is believed, and it decides; hover to see both."
     assert told_so in draw(Facts.of(ran(folds=3, goal=tw.Tradeoff(0.1)))).note
     assert "noisy" not in draw(facts("quality")).note
 

@@ -84,7 +84,7 @@
       ends: ["only quality counts", "only cost counts"],
       positions: [0, ...positions([lowest, ...marks, highest])],
       steps,
-      say: (value) => worth(value / reference, given, scale),
+      say: (value) => (value === alpha && given.said) || worth(value / reference, given, scale),
       code: (value) => {
         const more = `${given.by ? `, by=${tw.python(given.by)}` : ""}${capped ? ", capped=True" : ""}`;
         return `tw.Tradeoff(${value}, reference=${reference}${more})`;
@@ -109,7 +109,7 @@
       ends: ["the cheapest model", "the best model"],
       positions: positions(marks),
       steps,
-      say: (value) => `At most ${cost(value, unit)}.`,
+      say: (value) => (value === own && given.said) || `At most ${cost(value, unit)}.`,
       code: (value) => `tw.BestUnder(${value}${given.by ? `, by=${tw.python(given.by)}` : ""})`,
       start: own,
     };

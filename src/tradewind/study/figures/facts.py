@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tradewind import checks
+from tradewind.amounts import memory
 from tradewind.charts.chart import Format
 from tradewind.errors import NothingFinished, NothingQualifies
 from tradewind.goals import Goal
@@ -61,7 +62,9 @@ class Cost:
 
     def exact(self, cost: float) -> str:
         """A cost that a user has chosen: `95 min`."""
-        return exact_time(cost) if self.unit == "s" else cost_amount(cost, self.unit, 4)
+        if self.unit in ("s", "bytes"):
+            return exact_time(cost) if self.unit == "s" else memory(cost)
+        return f"{cost:g}{f' ({self.unit})' if self.unit else ''}"
 
 
 @dataclass(frozen=True)

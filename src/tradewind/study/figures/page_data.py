@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tradewind.charts.chart import Chart
+from tradewind.goals import Tradeoff
 from tradewind.space.conditions import written
 from tradewind.space.parameters import Float, Int, Parameter, TrainSize
 from tradewind.study.figures.choices import Choices, Step, choices
@@ -178,17 +179,29 @@ def offered(facts: Facts) -> dict[str, Any] | None:
             "by": goal.by,
             "capped": goal.capped,
             "alpha": found.alpha,
+            "said": _price(facts),
             "max": found.largest,
             "steps": _steps(facts, found.by_alpha),
         },
         "limit": {
             "unit": facts.cost.unit,
             "own": found.limit,
+            "said": "" if found.limit is None else f"At most {facts.cost.exact(found.limit)}.",
             "low": found.lowest,
             "high": found.highest,
             "steps": _steps(facts, found.by_limit),
         },
     }
+
+
+def _price(facts: Facts) -> str:
+    """What a cost is worth, in the amounts that were given; nothing if they were not."""
+    goal, scale = facts.wanted, facts.scale
+    if not isinstance(goal, Tradeoff) or not goal.alpha or goal.reference is None:
+        return ""
+    of = (" of " if scale.points else " in ") + scale.name
+    worth = scale.amount(goal.alpha) + of * (scale.metric is not None or not scale.points)
+    return f"{facts.cost.exact(goal.reference)} is worth {worth}."
 
 
 def _steps(facts: Facts, steps: list[Step]) -> list[dict[str, Any]]:
