@@ -104,13 +104,6 @@ def test_a_study_without_trials_says_so(open_report: OpenReport) -> None:
     expect(page.locator("main > section")).to_have_count(3)
 
 
-def test_only_failures_are_said_to_be_only_failures(open_report: OpenReport) -> None:
-    data = empty_data()
-    data["study"]["counts"]["failed"] = 3
-    page = open_report(data)
-    expect(page.locator(".sentence")).to_have_text("Every trial that has ended has failed.")
-
-
 def test_a_section_that_would_only_repeat_this_is_left_out(open_report: OpenReport) -> None:
     data = page_data(2)
     data["study"]["counts"]["finished"] = 0

@@ -72,7 +72,7 @@ def test_a_page_follows_what_others_do(tmp_path: Path) -> None:
         study.tell(trial, value=0.9, cost=1.0)
         await shown.until(lambda p: p["trials"]["rows"][-1][:4] == [3, "finished", 0.9, 1.0])
         await shown.until(lambda p: p["best"]["trial"] == 3)
-        assert "trial 3 (90% for 1)" in shown.picture["charts"]["frontier"]["summary"]
+        assert "trial 3 (0.9 for 1)" in shown.picture["charts"]["frontier"]["summary"]
         study.pause("lunch")
         await shown.until(lambda p: p["study"]["paused"])
         assert shown.picture["study"]["paused"]["reason"] == "lunch"

@@ -17,7 +17,7 @@ from tradewind.errors import StorageError
 from tradewind.goals import Goal
 from tradewind.strategies import Bayes, Design, GaussianProcess, MultiFidelity, Output, Strategy
 from tradewind.study.figures.facts import Facts
-from tradewind.study.figures.page_data import page_data
+from tradewind.study.figures.page_data import answer, page_data
 from tradewind.study.figures.reproduce import python_code, versions
 
 
@@ -98,6 +98,40 @@ def test_the_table_has_what_was_recorded_in_full() -> None:
         assert cells["value"] == trial.value
         assert cells["cost"] == trial.cost
         assert all(cells[f"params_{name}"] == trial.params.get(name) for name in study.space)
+
+
+@pytest.mark.parametrize(
+    ("situation", "words"),
+    [
+        ("empty", "No trial has finished yet."),
+        ("only failed", "Every trial that has ended has failed."),
+        ("unknown cost", "The goal needs costs. No finished trial has a cost."),
+        (
+            "limit too low",
+            "No finished trial meets the goal, the best quality with a cost of at most",
+        ),
+        ("quality", ""),
+    ],
+)
+def test_the_page_says_why_there_is_no_answer(situation: str, words: str) -> None:
+    data = answer(Facts.of(SITUATIONS[situation]()))
+    assert data["unanswered"].startswith(words)
+    assert (data["best"] is None) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("goal", "kind", "said"),
+    [
+        (tw.Tradeoff(0.1, 0.5), "tradeoff", "500 ms is worth 10 points of accuracy."),
+        (tw.Tradeoff(0.1), "tradeoff", ""),
+        (tw.BestUnder(5700), "limit", "At most 95 min."),
+    ],
+)
+def test_own_prices_and_limits_are_said_as_they_were_given(
+    goal: Goal, kind: str, said: str
+) -> None:
+    choices = page_data(ran(n=8, goal=goal, metric="accuracy"), models=False)["choices"]
+    assert choices[kind]["said"] == said
 
 
 def test_running_trials_say_when_they_should_end() -> None:
