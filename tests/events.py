@@ -61,7 +61,8 @@ outcomes = st.builds(
     st.integers(1, 1000),
 ) | st.builds(Outcome, results, st.none() | costs, raced=st.booleans())
 usages = st.none() | st.builds(
-    Usage, results, st.none() | results, results, texts, st.none() | results, texts
+    *(Usage, results, st.none() | results, results, texts, st.none() | results, texts),
+    data=st.none() | texts,
 )
 spent = st.none() | costs
 times = st.none() | reals

@@ -54,7 +54,9 @@ LATER: list[Event] = [
     Resumed(),
     Finished(0, Outcome(0.9, 12.5, (0.8, 1.0)), Usage(13.0, 12.0, 2.5, "cuda:0"), at=1.7e9),
     Finished(1, Outcome(-1e300)),
-    Failed(2, "Traceback: λ ≤ \x00\n", cost=0.0, penalize=False, usage=Usage(1.0)),
+    Failed(
+        2, "Traceback: λ ≤ \x00\n", cost=0.0, penalize=False, usage=Usage(1.0, data="y: 3 rows")
+    ),
     Failed(3, ""),
     Abandoned(4, "stopped", cost=1.0, at=1.7e9),
     Spent(4, 2.5, at=1.7e9),

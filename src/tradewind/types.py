@@ -157,6 +157,7 @@ class Rival:
     folds: tuple[float, ...]
     sign: float = 1.0
     margin: float = 0.0
+    data: str | None = None  # the fingerprint of the data; None if it is unknown
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,7 @@ class Usage:
     - `memory`: the most memory that its process occupied meanwhile, in bytes; None if unknown.
     - `clock`: how the cost was measured: "wall", "cpu", "gpu" or "memory", or "reported" if the
       objective returned it.
+    - `data`: the fingerprint of what the objective gave to `folds` or `subset`.
 
     >>> study.best.usage.concurrency
     1.0
@@ -180,6 +182,7 @@ class Usage:
     device: str = "cpu"
     memory: float | None = None
     clock: str = "wall"
+    data: str | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tradewind import checks
+from tradewind.data.fingerprint import fingerprint
 from tradewind.data.labels import find_classes
 from tradewind.data.racing import ERROR, is_behind, project
 from tradewind.data.subsets import subset, take
@@ -41,9 +42,10 @@ class Fold:
 class Folds:
     """The folds of one trial, which can be iterated over once.
 
-    The iteration ends early if the trial is clearly behind the best one so far; `error` bounds the
-    probability that a trial that is truly as good is stopped. With `error=None` no trial is
-    stopped, and the folds may be reported later and in any order."""
+    The iteration ends early if the trial is clearly behind the best one so far on the same data,
+    by their `fingerprint`; `error` bounds the probability that a trial that is truly as good is
+    stopped. With `error=None` no trial is stopped, and the folds may be reported later and in any
+    order."""
 
     def __init__(
         self,
@@ -64,8 +66,14 @@ class Folds:
         self._splits = split(X, y, cv, groups=groups, seed=self._seed)
         self._values: dict[int, float] = {}
         self._started = False
+        self.fingerprint = fingerprint(X=X, y=y, groups=groups)
         rival = trial.rival
-        self._rival = rival if rival is not None and len(rival.folds) == len(self) else None
+        comparable = (
+            rival is not None
+            and len(rival.folds) == len(self)
+            and rival.data in (None, self.fingerprint)  # unknown, or the same
+        )
+        self._rival = rival if comparable else None
 
     def __len__(self) -> int:
         return len(self._splits)

@@ -114,7 +114,7 @@ def read_column(values: Any) -> Column | None:
         return None
     if isinstance(values, Sequence):
         return _read_list(list(values))
-    array = _to_array(values)
+    array = to_array(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim == 1:
@@ -142,7 +142,7 @@ def _read_list(values: list[Any]) -> Column | None:
     return values
 
 
-def _to_array(values: Any) -> NDArray[Any]:
+def to_array(values: Any) -> NDArray[Any]:
     if hasattr(values, "detach"):  # a tensor, which may have a gradient or be on another device
         values = values.detach().cpu()
     return np.asarray(values)
@@ -197,7 +197,7 @@ def read_stamps(time: Any) -> NDArray[Any]:
     elif getattr(getattr(time, "dtype", None), "tz", None) is not None:
         stamps = np.asarray(time, dtype="datetime64[ns]")  # otherwise pandas makes objects of them
     else:
-        stamps = _to_array(time)
+        stamps = to_array(time)
     if stamps.ndim != 1:
         raise ValueError(f"time must have one stamp for each row, but its shape is {stamps.shape}")
     missing = map(is_missing, stamps) if stamps.dtype == object else [np.any(stamps != stamps)]

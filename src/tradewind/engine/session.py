@@ -20,7 +20,7 @@ from tradewind.engine.contention import Request
 from tradewind.engine.journal import Journal
 from tradewind.engine.plan import Plan, in_words
 from tradewind.engine.propose import Proposer
-from tradewind.engine.rivals import best_at_size
+from tradewind.engine.rivals import best_at_size, warn_if_data_changed
 from tradewind.errors import TrialError
 from tradewind.goals import Goal
 from tradewind.log.bulk import paused_gc
@@ -75,6 +75,7 @@ class Session:
         self._new_strategy = strategy_data != state.strategy
         self._held = PerProcess(dict[int, float])
         self.journal, self.first = Journal(log, state), state.first
+        self._warned = False  # that the data have changed
         self.spooled: list[str] = []  # files in which results of this session wait (spool.py)
         self.clock, self._lock, self._token = clock, Lock(), secrets.token_hex(4)
 
@@ -365,9 +366,7 @@ class Session:
             trial = state.find(number, params)
             if isinstance(event, Requeued) and number in state.returned:
                 return None, []
-            if _is_recorded(
-                trial, event
-            ):  # told again, perhaps because the store's answer was lost
+            if _is_recorded(trial, event):  # told again: perhaps the store's answer was lost
                 return None, []
             late = came is not None and trial.ended is not None and came > trial.ended
             if trial.state not in allowed or late:
@@ -380,6 +379,9 @@ class Session:
 
         self.journal.write(end)
         self.held.pop(number, None)
+        if not self._warned and getattr(getattr(event, "usage", None), "data", None) is not None:
+            trials = self.journal.latest().state.trials
+            self._warned = warn_if_data_changed(trials[number], reversed(trials.values()))
         return self._trial_now(number)
 
     @locked

@@ -85,6 +85,7 @@ _USAGE = DataclassCodec(
         "device": TEXT,
         "memory": optional(VALUE),
         "clock": TEXT,
+        "data": optional(TEXT),
     },
 ).as_field()
 _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {

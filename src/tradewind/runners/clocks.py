@@ -55,11 +55,11 @@ class Meter:
         self._knows_memory = _forget_peak()
         self._cpu, self._begin = cpu_seconds(), read_clock("wall", device)
 
-    def usage(self) -> Usage:
-        """What was used so far."""
+    def usage(self, data: str | None = None) -> Usage:
+        """What was used so far, with the fingerprint of the data."""
         wall = read_clock("wall", self._device) - self._begin
         memory = _peak_memory() if self._knows_memory else None
-        return Usage(wall, cpu_seconds() - self._cpu, device=self._device, memory=memory)
+        return Usage(wall, cpu_seconds() - self._cpu, 1.0, self._device, memory, data=data)
 
 
 def _forget_peak() -> bool:

@@ -29,12 +29,12 @@ def evaluate(
     try:
         answer = objective(run)
     except ProgramFailed as error:  # it says what the program did; our own lines add nothing
-        usage = meter.usage()
+        usage = meter.usage(run.fingerprint)
         return Failure(shorten(str(error)), usage.wall), usage
     except BaseException as error:  # recorded as a failed trial; the loop decides what follows
-        usage = meter.usage()
+        usage = meter.usage(run.fingerprint)
         return Failure(describe(error), usage.wall, error), usage
-    usage = meter.usage()
+    usage = meter.usage(run.fingerprint)
     try:
         return _read_answer(answer, run, usage)
     except OutcomeError as error:

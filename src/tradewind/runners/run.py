@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 from tradewind import checks
+from tradewind.data.fingerprint import fingerprint
 from tradewind.data.folds import Folds
 from tradewind.data.racing import ERROR
 from tradewind.data.subsets import subset
@@ -33,7 +34,7 @@ class Run:
 
     `settings` are the parameters without the training size. `timed` is the number of seconds spent
     inside `timer`, on its `clock`; both are None if it was not used. `reported` are the folds, None
-    if there are none.
+    if there are none. `fingerprint` is that of the data given to `folds`, or else to `subset`.
 
     >>> def objective(trial: tw.Run) -> float:
     ...     with trial.timer():  # only this is the cost
@@ -52,6 +53,7 @@ class Run:
     settings: dict[str, Any] = field(init=False, repr=False)
     seed: int = field(init=False, repr=False)
     train_size: float = field(init=False, repr=False)
+    fingerprint: str | None = field(init=False, default=None, repr=False)
     timed: float | None = field(init=False, default=None, repr=False)
     clock: str | None = field(init=False, default=None, repr=False)
     reported: Folds | None = field(init=False, default=None, repr=False)
@@ -101,6 +103,7 @@ class Run:
     ) -> Indices:
         """The rows to train with, according to this trial's training size. All trials of a study
         draw from one order, so a larger size contains the rows of a smaller one."""
+        self.fingerprint = self.fingerprint or fingerprint(y=y, groups=groups)
         seed = self.trial.data_seed
         return subset(y, self.train_size, seed=seed, kind=kind, groups=groups, time=time)
 
@@ -132,6 +135,7 @@ class Run:
         if self.reported is not None:
             raise OutcomeError("folds() can be called once per trial, but this is the second call")
         self.reported = Folds(self.trial, X, y, cv, groups=groups, time=time, error=error)
+        self.fingerprint = self.reported.fingerprint
         return self.reported
 
     @property

@@ -85,7 +85,7 @@ class _Running:
     began: float
     ends: float
     result: Result
-    clock: str  # of its cost
+    usage: Usage
     busy: float  # the busy seconds of all workers when it began
 
 
@@ -165,28 +165,29 @@ class SimulatedWorkers:
             wall = self._clock - run.began
             load = (self._busy - run.busy) / wall if wall else running
             final = result or run.result
-            clock = run.clock if isinstance(final, Outcome) else "wall"
-            self._done.append(Done(run.trial, final, Usage(wall, concurrency=load, clock=clock)))
+            clock = run.usage.clock if isinstance(final, Outcome) else "wall"
+            usage = Usage(wall, concurrency=load, clock=clock, data=run.usage.data)
+            self._done.append(Done(run.trial, final, usage))
 
     def _start(self) -> None:
         late = [w for w in self._waiting if w.deadline <= self._clock]
         self._finish_waiting(late, TOO_LATE)
         while self._waiting and len(self._running) < self.slots:
             entry = self._waiting.pop(0)
-            seconds, result, clock = self._simulate(entry.trial, entry.deadline - self._clock)
+            seconds, result, usage = self._simulate(entry.trial, entry.deadline - self._clock)
             ends = min(
                 self._clock + seconds, entry.deadline
             )  # exactly the deadline, without rounding
             began, busy = self._clock, self._busy
-            self._running.append(_Running(entry.trial, began, ends, result, clock, busy))
+            self._running.append(_Running(entry.trial, began, ends, result, usage, busy))
 
-    def _simulate(self, trial: Trial, left: float) -> tuple[float, Result, str]:
-        """After how many seconds the trial ends, its result (whatever ends it first), and the clock
-        of its cost."""
+    def _simulate(self, trial: Trial, left: float) -> tuple[float, Result, Usage]:
+        """After how many seconds the trial ends, its result (whatever ends it first), and what its
+        evaluation took."""
         result: Result
-        result, seconds, clock = self._call_objective(trial)
+        result, seconds, usage = self._call_objective(trial)
         if isinstance(result, Stopped):
-            return seconds, result, clock
+            return seconds, result, usage
         failure = self._scripted_failure(trial, seconds)
         if failure is not None:
             seconds, result = failure
@@ -198,7 +199,7 @@ class SimulatedWorkers:
             result = replace(result, cost=seconds / result.trainings)
         if isinstance(result, Failure) and result.seconds is None:
             result = replace(result, seconds=seconds)
-        return seconds, result, clock
+        return seconds, result, usage
 
     def _scripted_failure(self, trial: Trial, duration: float) -> tuple[float, Result] | None:
         """When the trial fails, and how; None if it ends before."""
@@ -216,9 +217,9 @@ class SimulatedWorkers:
             )
         return after, result
 
-    def _call_objective(self, trial: Trial) -> tuple[Outcome | Failure | Stopped, float, str]:
-        """The objective's result, without the time that the call really took, the duration, and the
-        clock of the cost."""
+    def _call_objective(self, trial: Trial) -> tuple[Outcome | Failure | Stopped, float, Usage]:
+        """The objective's result, without the time that the call really took, the duration, and
+        what the call took."""
         call = Interruptible(self._objective)
         self._now = trial.number, call
         result, usage = evaluate(call, trial)
@@ -226,21 +227,21 @@ class SimulatedWorkers:
         if call.was_interrupted:
             check()
             if call.told is Stop:
-                return Stopped(self._reason), 0.0, usage.clock
+                return Stopped(self._reason), 0.0, usage
         if isinstance(result, Failure):
             result = replace(result, seconds=None)
         elif usage.clock in TIMERS:
             result = replace(result, cost=None)
         if self._duration is not None:
-            return result, _check_seconds("a duration", self._duration(trial)), usage.clock
+            return result, _check_seconds("a duration", self._duration(trial)), usage
         if isinstance(result, Failure):
-            return result, 0.0, usage.clock
+            return result, 0.0, usage
         if result.cost is None:
             raise ValueError(
                 "a simulated trial needs a duration, but the objective reported no cost: "
                 'return {"value": ..., "cost": ...}, or give the runner a duration'
             )
-        return result, result.cost * result.trainings, usage.clock
+        return result, result.cost * result.trainings, usage
 
 
 def _check_seconds(what: str, seconds: float) -> float:
