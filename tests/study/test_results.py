@@ -11,9 +11,13 @@ import pytest
 import tradewind as tw
 from tests.studies import CONDITIONAL, create, numbers, quick, score, told
 from tradewind.errors import NothingFinished
+from tradewind.optimizer.strategies.observed import order_of_search
 from tradewind.runners.runner import Lost
 from tradewind.runners.simulated import SimulatedRunner
 from tradewind.strategies import MultiFidelity, Staged
+from tradewind.study.figures.facts import Facts
+from tradewind.study.figures.page_data import page_data
+from tradewind.study.figures.progress import progress
 from tradewind.types import Origin
 
 # ---- what came of it ----
@@ -30,8 +34,43 @@ def test_the_best_loss_is_the_lowest() -> None:
     assert study.recommend().value == 0.5
 
 
-def test_of_equals_the_first_is_best() -> None:
-    assert told((1.0, 5.0), (2.0, 5.0), (2.0, 1.0)).best.number == 1
+@pytest.mark.parametrize(
+    "strategy", ["random", "auto", Staged(fractions=(1.0,)), MultiFidelity()], ids=repr
+)
+def test_among_equals_the_cheapest_wins_in_every_pick(strategy: Any) -> None:
+    sized = isinstance(strategy, MultiFidelity)
+    space = {"x": (0.0, 1.0)} | ({"train_size": tw.TrainSize([0.2, 1.0])} if sized else {})
+    study = tw.create_study(space, strategy=strategy, seed=0)
+    tied = [(0.9, 1.1), (0.9527, None), (0.9527, 2.2), (0.9527, 1.3), (0.9527, 1.3)]
+    for i, (value, cost) in enumerate(tied):
+        study.add({"x": i / 5} | ({"train_size": 1.0} if sized else {}), value, cost=cost)
+    assert study.best.number == study.best_result_for(tw.Quality()).number == 3
+    for goal in (tw.Tradeoff(1e-9, 1.0), tw.BestUnder(2.5), tw.CheapestWithin(0.0), tw.Knee()):
+        assert study.best_for(goal).number == 3
+    assert numbers(study.frontier()) == [0, 3]
+    explained = study.explain()
+    assert (explained.choice.number, explained.most_accurate.number) == (3, 3)
+    assert study.explain(tw.BestUnder(1.2)).most_accurate.number == 3
+    assert [entry.trial.number for entry in study.leaderboard()] == [3, 4, 2, 1, 0]
+    page = page_data(study, models=False)
+    steps = [(it["from"], it["trial"]) for it in page["choices"]["limit"]["steps"]]
+    assert (page["best"]["trial"], page["frontier"], steps) == (3, [0, 3], [(1.1, 0), (1.3, 3)])
+    assert page["choices"]["tradeoff"]["steps"][0]["trial"] == 3
+    if not sized:  # where models predict, even what was run
+        assert study.recommend().trial == study.best
+
+
+def test_the_best_so_far_changes_with_an_equal_trial_that_is_cheaper() -> None:
+    study = told((1.0, 5.0), (2.0, 5.0), (2.0, 1.0), (2.0, 3.0), goal=tw.BestUnder(9.0))
+    lines = [panel.layers[1] for panel in progress(Facts.of(study)).panels]
+    assert [line.y for line in lines] == [[1.0, 2.0, 2.0, 2.0], [5.0, 5.0, 1.0, 1.0]]
+
+
+def test_a_search_that_ignores_cost_does_not_depend_on_it() -> None:
+    dear, cheap = (told((2.0, 5.0), (2.0, cost), (1.0, 1.0)) for cost in (9.0, 1.0))
+    for goal, same in ((tw.Quality(), True), (tw.BestUnder(9.0), False)):
+        ranked = [order_of_search(goal, it._session.snapshot()[1]).tolist() for it in (dear, cheap)]
+        assert (ranked[0] == ranked[1]) is same
 
 
 def test_a_choice_is_explained_against_the_cheapest_of_the_most_accurate() -> None:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from tradewind.engine.propose import Proposer
-from tradewind.goals import Goal, best_of
+from tradewind.goals import Goal
+from tradewind.optimizer.strategies.observed import order_of_search
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.output import logger as _logger
 from tradewind.types import Rival, State, Trial
@@ -34,7 +35,7 @@ def best_at_size(
     if goal.open:  # no trial has a cost yet
         return None
     seen = history.take(np.array(whole))
-    best = best_of(goal.utility(seen.quality, seen.cost, seen.noise))
+    best = int(order_of_search(goal, seen)[0])
     margin = goal.margin(seen.quality, seen.cost, seen.noise, best)
     if not np.isfinite(margin):  # a worse trial may win by being cheaper
         return None

@@ -4,7 +4,7 @@ from tradewind.goals.aims import Aim, Beat, Extend, Seen
 from tradewind.goals.frontier import Frontier, Knee
 from tradewind.goals.goal import Acquisition, Goal, TradeoffRule
 from tradewind.goals.limits import BestUnder, CheapestWithin
-from tradewind.goals.picking import best_of, efficient
+from tradewind.goals.picking import best_first, best_of, efficient
 from tradewind.goals.quality import Quality
 from tradewind.goals.tradeoff import Tradeoff
 
@@ -22,6 +22,7 @@ __all__ = [
     "Seen",
     "Tradeoff",
     "TradeoffRule",
+    "best_first",
     "best_of",
     "efficient",
 ]

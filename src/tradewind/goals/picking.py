@@ -1,4 +1,6 @@
-"""Picking from finished trials: the best one, the efficient ones, and the knee between them."""
+"""Picking from finished trials: the best one, the efficient ones, and the knee between them.
+
+Among equals the cheapest wins, and `best_first` is where this is decided."""
 
 from __future__ import annotations
 
@@ -11,9 +13,26 @@ from tradewind.types import Array, Indices
 _BLOCK = 1024  # trials that are compared in pairs: all pairs of 100,000 would not fit into memory
 
 
-def best_of(utility: Array) -> int:
-    """The index of the highest utility, the first among equals. NaN (no cost) ranks lowest."""
-    return int(np.argmax(np.where(np.isnan(utility), -math.inf, utility)))
+def best_first(utility: Array, cost: Array | None = None) -> Indices:
+    """The indices of trials, the highest utility first. Among equals the cheapest is first, and
+    among equal costs the one that came first. An unknown utility is last, and so is an unknown cost
+    among equals.
+
+    >>> import numpy as np
+    >>> from tradewind.goals import best_first
+    >>> best_first(np.array([0.8, 0.9, 0.9]), np.array([1.0, 7.0, 5.0])).tolist()
+    [2, 1, 0]
+    """
+    if cost is None:
+        return np.argsort(-utility, kind="stable")
+    return np.lexsort((cost, -utility))  # NaN is sorted to the end
+
+
+def best_of(utility: Array, cost: Array | None = None) -> int:
+    """The index that is first in `best_first`."""
+    known = np.where(np.isnan(utility), -math.inf, utility)
+    equals = np.flatnonzero(known == known.max())
+    return int(equals[best_first(known[equals], None if cost is None else cost[equals])[0]])
 
 
 def efficient(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from tradewind.goals import Quality
+from tradewind.goals import Quality, best_first
 from tradewind.optimizer.history import History, spread
 from tradewind.optimizer.strategies.costs import CostScale, fit_price
 from tradewind.optimizer.strategies.worth import fit_quality
@@ -67,8 +67,7 @@ class Belief:
         the largest size that has results count. The models are fitted to at most `max_points` of
         them, and to a quarter as many failed ones."""
         history = comparable(space, history)
-        best_first = np.argsort(-history.quality, kind="stable")
-        history = history.take(spread(best_first, max_points))
+        history = history.take(spread(best_first(history.quality), max_points))
         history = replace(history, failed=history.failed[-max_points // 4 :], handover={})
         floor = min(_floor(history), matters_above)
         surrogate, columns = Ensemble(_QUALITY, settings), space.columns

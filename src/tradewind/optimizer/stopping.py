@@ -21,6 +21,7 @@ from tradewind.optimizer.belief import Belief, comparable
 from tradewind.optimizer.history import History
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.maximizers.maximizer import Score
+from tradewind.optimizer.strategies.observed import order_of_search
 from tradewind.optimizer.strategies.target import BeatTarget
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
@@ -250,9 +251,7 @@ class _Outlook:
     def maximize(self, score: Score) -> Array:
         """The row (1, d) with the highest score that was found."""
         history = self.history
-        utility = self.goal.utility(history.quality, history.cost, history.noise)
-        best_first = np.argsort(-utility, kind="stable")
-        start = history.X[best_first[:_STARTS]]
+        start = history.X[order_of_search(self.goal, history)[:_STARTS]]
         return _SEARCH.maximize(score, self.space, start=start, rng=self.rng)[None, :]
 
 

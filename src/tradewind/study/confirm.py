@@ -17,7 +17,7 @@ from tradewind import checks
 from tradewind.data.estimates import Estimate, mean_of_folds, mean_of_runs
 from tradewind.engine import plan
 from tradewind.engine.session import Session
-from tradewind.goals import Goal
+from tradewind.goals import Goal, best_first
 from tradewind.html import table
 from tradewind.log.events import Confirming, Enqueued, Event
 from tradewind.log.state import StudyState
@@ -271,12 +271,13 @@ def _rank(finalists: Sequence[Finalist], goal: Goal, *, maximize: bool) -> list[
     done = [(it, it.value) for it in finalists if it.value is not None]
     if not done:
         return list(finalists)
+    cost = np.array([math.nan if it.cost is None else it.cost for it, _ in done])
     utility = goal.utility(
         np.array([value.mean if maximize else -value.mean for _, value in done]),
-        np.array([math.nan if it.cost is None else it.cost for it, _ in done]),
+        cost,
         np.array([min(value.error or 0.0, 1e150) ** 2 for _, value in done]),
     )
-    order = np.argsort(-utility, kind="stable").tolist()  # an unknown utility comes last
+    order = best_first(utility, cost).tolist()
     return [done[i][0] for i in order] + [it for it in finalists if it.value is None]
 
 

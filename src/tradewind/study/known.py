@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from tradewind.goals import Goal
+from tradewind.goals import Goal, Quality
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import configurations
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.study.compare import compare_trials
 from tradewind.study.explain import Explanation
-from tradewind.study.ranking import Contest, efficient_trials, most_accurate
+from tradewind.study.ranking import Contest, efficient_trials
 from tradewind.study.words import Scale
 from tradewind.types import FinishedTrial
 
@@ -47,9 +47,7 @@ class Known:
 
     def explain(self, choice: int) -> Explanation:
         """What this choice costs and gains against the most accurate trial."""
-        best, quality = self._most_accurate, self.believed.quality
-        if quality[choice] == quality[best]:
-            best = choice
+        best = self._most_accurate
         comparison = compare_trials(
             self.trials, self.history, best, choice, scale=self.scale, by=self.goal.by
         )
@@ -59,7 +57,7 @@ class Known:
 
     @cached_property
     def _most_accurate(self) -> int:
-        return most_accurate(self.history, self.believed, self.strategy)
+        return self.contest.winner(Quality())
 
     @cached_property
     def _n_configurations(self) -> int:

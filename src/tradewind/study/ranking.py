@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradewind.errors import NothingQualifies
-from tradewind.goals import Goal, Quality, efficient
+from tradewind.goals import Goal, best_first, best_of, efficient
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import configurations
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
@@ -35,16 +35,14 @@ class Contest:
         return cls(history, allowed, rows, believed.take(rows))
 
     def leader(self, goal: Goal) -> int:
-        """The index of the first of the best trials under a settled goal. `NothingQualifies` if no
-        trial meets its condition."""
-        utility = self._utility(goal)
-        known = np.flatnonzero(~np.isnan(utility))  # an unknown utility comes last
-        return int(self.rows[known[np.argmax(utility[known])] if len(known) else 0])
+        """The index of the best trial under a settled goal; of repeats, the first. Among equals the
+        cheapest wins. `NothingQualifies` if no trial meets the condition of the goal."""
+        return int(self.rows[best_of(self._utility(goal), self.seen.cost)])
 
     def best_first(self, goal: Goal) -> list[int]:
         """The indices of the trials that may win, best first under a settled goal. Of repeats, only
         the first is there. `NothingQualifies` if no trial meets the condition of the goal."""
-        order = np.argsort(-self._utility(goal), kind="stable")  # an unknown utility comes last
+        order = best_first(self._utility(goal), self.seen.cost)
         _, first = np.unique(configurations(self.seen)[order], return_index=True)
         best: list[int] = self.rows[order[np.sort(first)]].tolist()
         return best
@@ -107,11 +105,3 @@ def efficient_trials(
     if known is history:
         return chosen
     return typical(chosen, history, counts & np.isfinite(history.cost))
-
-
-def most_accurate(history: History, believed: History, strategy: Strategy) -> int:
-    """The index of the trial with the best quality; of equals the cheapest."""
-    best = winner(history, believed, Quality(), strategy)
-    equals = (believed.quality == believed.quality[best]) & may_win(strategy, believed)
-    cost = np.where(equals & np.isfinite(believed.cost), believed.cost, np.inf)
-    return int(np.argmin(cost)) if np.isfinite(cost).any() else best

@@ -53,11 +53,11 @@ def only_a_reference_that_costs_decided_can_be_provisional(goal: Goal) -> None:
 
 
 def a_dominated_trial_is_never_the_best(goal: Goal) -> None:
-    """Of two trials with the same quality, the cheaper one is at least as good."""
+    """Of two trials with the same quality, the cheaper one is at least as good, and wins."""
     settled = goal.settle(COST)  # the third trial is as good as the last one, which is cheaper
     utility = settled.utility(QUALITY, COST, EXACT)
     must(utility[2] <= utility[3], "the dearer one is better")
-    must(not settled.needs_cost or best_of(utility) != 2, "the dearer one is the best of all")
+    must(best_of(utility, COST) != 2, "the dearer one is the best of all")
 
 
 def a_trial_that_is_better_and_cheaper_than_all_others_is_the_best(goal: Goal) -> None:
@@ -66,7 +66,7 @@ def a_trial_that_is_better_and_cheaper_than_all_others_is_the_best(goal: Goal) -
     for i in range(len(COST)):
         quality, cost = QUALITY.copy(), COST.copy()
         quality[i], cost[i] = quality.max() + 0.1, cost.min() / 2.0
-        must(best_of(settled.utility(quality, cost, EXACT)) == i, "another one is")
+        must(best_of(settled.utility(quality, cost, EXACT), cost) == i, "another one is")
 
 
 def the_best_trial_qualifies_if_any_does(goal: Goal) -> None:
@@ -74,7 +74,7 @@ def the_best_trial_qualifies_if_any_does(goal: Goal) -> None:
     settled = goal.settle(COST)
     qualifies = settled.qualifies(QUALITY, COST, EXACT)
     must(qualifies.shape == COST.shape, f"qualifies() has the shape {qualifies.shape}")
-    best = best_of(settled.utility(QUALITY, COST, EXACT))
+    best = best_of(settled.utility(QUALITY, COST, EXACT), COST)
     must(not qualifies.any() or qualifies[best], "it does not")
 
 

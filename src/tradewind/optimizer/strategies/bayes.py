@@ -21,7 +21,7 @@ from tradewind.optimizer.repeats import Noise, noise_of, with_repeats
 from tradewind.optimizer.strategies.costs import fit_price
 from tradewind.optimizer.strategies.design import MOST_POINTS, Design, fresh_point
 from tradewind.optimizer.strategies.doubt import Doubt, QualityModel, repeat_of
-from tradewind.optimizer.strategies.observed import observed_best
+from tradewind.optimizer.strategies.observed import observed_best, order_of_search
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.optimizer.strategies.target import Target, target_of
 from tradewind.optimizer.strategies.worth import Models, Output, model_score
@@ -129,7 +129,7 @@ class Bayes(Strategy):
         goal = Quality() if no_costs else self.settle(goal, history)
         models = self.fit_models(space, goal, history, rng=rng)
         if models.suspected:
-            again = repeat_of(history, _best_first(goal, history))
+            again = repeat_of(history, order_of_search(goal, history))
             if again is not None:
                 cost = models.median_cost(again)
                 return Proposal(again, Origin.MODEL, models.handover, cost)
@@ -151,7 +151,7 @@ class Bayes(Strategy):
         conditioned on the pending ones."""
         columns, needs_cost = space.columns, goal.needs_cost
         matters = goal.matters_above(history.quality, history.cost)
-        fitted = history.take(spread(_best_first(goal, history), self.max_points))
+        fitted = history.take(spread(order_of_search(goal, history), self.max_points))
         fitted = replace(fitted, failed=history.failed[-max(self.max_points // 4, 1) :])
         transform = self.output.transform(fitted.quality, matters_above=matters)
         found = self._fit_quality(space, fitted, transform, history=history, rng=rng)
@@ -227,7 +227,7 @@ class Bayes(Strategy):
         noise = noise_of(history)
         if noise is Noise.ABSENT or (noise is Noise.UNKNOWN and self.noisy is None):
             return observed_best(goal, history)
-        fitted = history.take(spread(_best_first(goal, history), self.max_points))
+        fitted = history.take(spread(order_of_search(goal, history), self.max_points))
         transform = self.output.transform(fitted.quality, matters_above=np.inf)
         rng = proposal_rng(history.seed, history.number)
         found = self._fit_quality(space, fitted, transform, history=history, rng=rng)
@@ -261,10 +261,4 @@ def _starts(goal: Goal, aim: Aim, history: History) -> Indices:
         return spread_evenly(aim.trials, 2 * _STARTS)
     if aim.alpha > 0:  # the best under the trade-off that is aimed at now
         goal = Tradeoff(aim.alpha, aim.reference, capped=aim.capped)
-    return _best_first(goal, history)[:_STARTS]
-
-
-def _best_first(goal: Goal, history: History) -> Indices:
-    """The indices of the finished trials in order of utility. Unknown utilities come last."""
-    utility = goal.utility(history.quality, history.cost, history.noise)
-    return np.argsort(-utility, kind="stable")
+    return order_of_search(goal, history)[:_STARTS]

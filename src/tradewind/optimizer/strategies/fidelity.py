@@ -22,6 +22,7 @@ from tradewind.optimizer.maximizers.maximizer import Maximizer
 from tradewind.optimizer.repeats import with_repeats
 from tradewind.optimizer.strategies.bayes import Bayes
 from tradewind.optimizer.strategies.design import Design, fresh_point
+from tradewind.optimizer.strategies.observed import order_of_search
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.optimizer.strategies.worth import Models, Output
 from tradewind.optimizer.surrogates.full_size import (
@@ -204,7 +205,9 @@ class MultiFidelity(Strategy):
         safe[known] = models.units.forward(history.quality[known])
         cautious = sized.seen(history, safe)
         utility = goal.utility(cautious.quality, cautious.cost, cautious.noise)
-        index = best_of(np.where(history.raced & ~history.raced.all(), np.nan, utility))
+        index = best_of(
+            np.where(history.raced & ~history.raced.all(), np.nan, utility), cautious.cost
+        )
         return Prediction(
             index,
             float(models.units.inverse(quality.mean)[index]),
@@ -238,8 +241,7 @@ class _FullSizeModels:
         """The best configurations at full size, each at every size: rows to begin a search at. The
         first is the best one at full size."""
         rows, seen = self.sizes.largest(history.X), self.at_full_size(history)
-        utility = goal.utility(seen.quality, seen.cost, seen.noise)
-        order = np.argsort(-utility, kind="stable")
+        order = order_of_search(goal, seen)
         _, first = np.unique(np.nan_to_num(rows[order], nan=-1.0), axis=0, return_index=True)
         return self.sizes.everywhere(rows[order[np.sort(first)[:_STARTS]]])
 

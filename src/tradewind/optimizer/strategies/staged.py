@@ -18,10 +18,10 @@ import numpy as np
 
 from tradewind.checks import has_methods, one_of, real, whole
 from tradewind.errors import SpaceError
-from tradewind.goals import Goal
+from tradewind.goals import Goal, Quality
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.bayes import Bayes
-from tradewind.optimizer.strategies.observed import observed_best
+from tradewind.optimizer.strategies.observed import observed_best, order_of_search
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.space import Space
 from tradewind.types import Array, Indices, Mask, Origin, Prediction, Proposal
@@ -205,11 +205,9 @@ class _Stage:
     def ranking(self) -> Indices:
         """The finished trials of the stage (indices), best first, one for each configuration. They
         are ranked by quality alone until a cost is known."""
-        utility = self.seen.quality
-        if self.seen.has_costs:
-            utility = self.goal.utility(utility, self.seen.cost)
+        goal = self.goal if self.seen.has_costs else Quality()
         first: dict[bytes, int] = {}
-        for i in np.argsort(-utility, kind="stable").tolist():  # an unknown utility comes last
+        for i in order_of_search(goal, self.seen).tolist():
             first.setdefault(self.seen.X[i].tobytes(), i)
         return np.array(list(first.values()), dtype=np.intp)
 

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tradewind.goals import BestUnder, Tradeoff
+from tradewind.goals import BestUnder, Tradeoff, best_first
 from tradewind.study.figures.facts import Facts
 from tradewind.study.known import Known
 from tradewind.types import Array
 
 _NEAR = 1e-9  # of a breakpoint: computed breakpoints are that exact
 _LEAST = 5e-324  # the smallest number above 0
-_SMALL = 1e-9  # of the first breakpoint: by then, trials of equal quality differ by their costs
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,8 @@ def alpha_steps(known: Known, tradeoff: Tradeoff) -> list[Step]:
     """For every α ≥ 0 the trial that is chosen.
 
     A trial's score falls along a line, quality − α·σ, so the winners are the lines of their upper
-    envelope. Near each breakpoint, and near 0 where ties are broken, the exact α is found by asking
-    for the winner. Only where scores differ by no more than rounding, another trial may win."""
+    envelope. Near each breakpoint the exact α is found by asking for the winner. Only where scores
+    differ by no more than rounding, another trial may win."""
     contest = known.contest
     leaders: dict[float, int] = {}
 
@@ -94,9 +93,8 @@ def alpha_steps(known: Known, tradeoff: Tradeoff) -> list[Step]:
         return leaders[alpha]
 
     sigma = tradeoff.sigma(contest.seen.cost)
-    breakpoints = _breakpoints(contest.seen.quality, sigma)
-    places = {0.0, _LEAST, _SMALL * (breakpoints[0] if breakpoints else 1.0)}
-    for at in breakpoints:
+    places = {0.0}
+    for at in _breakpoints(contest.seen.quality, sigma):
         places |= {at * (1.0 - _NEAR), at, at * (1.0 + _NEAR)}
     ascending = sorted(place for place in places if 0.0 <= place <= 1e300)
     found = [Step(0.0, leader(0.0))]
@@ -109,7 +107,7 @@ def _breakpoints(quality: Array, sigma: Array) -> list[float]:
     """Where the upper envelope of the lines quality − α·sigma bends, for α > 0, ascending."""
     known = np.isfinite(sigma)
     q, s = quality[known], sigma[known]
-    order = np.lexsort((s, -q))  # the line that is highest at 0; of equals, the flattest
+    order = best_first(q, s)  # the line that is highest at 0; of equals, the flattest
     cheapest = np.minimum.accumulate(s[order])
     better = np.append(True, cheapest[1:] < cheapest[:-1])[: len(order)]
     hull: list[int] = []
@@ -156,15 +154,14 @@ def _number(bits: int) -> float:
 
 def limit_steps(known: Known, by: str | None) -> list[Step]:
     """For every limit from the lowest cost on, the trial that is chosen: the best so far, in order
-    of cost, and of equals the first."""
+    of cost."""
     seen = known.contest.seen
     order = np.argsort(seen.cost, kind="stable")
     order = order[np.isfinite(seen.cost[order])]
     cost, quality = seen.cost[order], seen.quality[order]
-    highest = np.maximum.accumulate(quality)
-    is_best = np.flatnonzero(quality == highest)  # a tie may go to an earlier trial
+    best_before = np.maximum.accumulate(np.append(-math.inf, quality))[:-1]
     found: list[Step] = []
-    for limit in dict.fromkeys(cost[is_best].tolist()):
+    for limit in dict.fromkeys(cost[quality > best_before].tolist()):
         goal = BestUnder(max(limit, _LEAST), by=by)
         found.append(Step(max(limit, 0.0), known.contest.leader(goal)))
     return _winners(known, found)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tradewind.charts.chart import Axis, Chart, Format, Panel, Strands
+from tradewind.goals import best_first
 from tradewind.study.figures.draw import (
     NOTHING_FINISHED,
     counted,
@@ -43,7 +44,7 @@ def parallel(facts: Facts) -> Chart:
             columns.append(column)
             axes.append(title)
             labels.append(marks)
-    best = np.argsort(-_worth(facts), kind="stable")
+    best = best_first(_worth(facts), facts.paid)
     rank = np.empty(len(best))
     rank[best] = np.linspace(1.0, 0.0, len(best)) if len(best) > 1 else 1.0
     rows = thinned(np.arange(len(best)), best[:200].tolist())
@@ -74,12 +75,11 @@ def _names(facts: Facts) -> list[str]:
 
 
 def _worth(facts: Facts) -> Array:
-    """How good the finished trials are under the goal (n,); the unknown ones are the worst."""
+    """How good the finished trials are under the goal (n,); NaN where that is unknown."""
     if facts.known is None:
         return facts.history.quality
     seen = facts.known.believed
-    utility = facts.goal.utility(seen.quality, seen.cost, seen.noise)
-    return np.where(np.isnan(utility), -np.inf, utility)
+    return facts.goal.utility(seen.quality, seen.cost, seen.noise)
 
 
 def _scaled(amounts: Array, form: Format, say: Callable[[float], str]) -> tuple[Array, list[Mark]]:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from tradewind.charts.chart import Axis, Chart, Layer, Line, Panel, Points
+from tradewind.goals import best_first, best_of
 from tradewind.optimizer.history import spread_evenly
 from tradewind.optimizer.strategies.strategy import may_win
 from tradewind.study.figures.draw import (
@@ -129,10 +130,11 @@ def _running_best(facts: Facts, order: Indices, allowed: Mask) -> tuple[Indices,
     seen = facts.known.believed
     score = facts.goal.utility(seen.quality, seen.cost, seen.noise)
     counts = allowed & facts.goal.qualifies(seen.quality, seen.cost, seen.noise)
-    score = np.where(counts & ~np.isnan(score), score, -np.inf)[order]
-    highest = np.maximum.accumulate(score)
-    is_new = np.append(True, highest[1:] > highest[:-1])[: len(order)] & np.isfinite(highest)
-    places = np.flatnonzero(is_new)
+    place = np.empty(len(score), dtype=np.intp)
+    place[best_first(score, seen.cost)] = np.arange(len(score))
+    order_of_best = np.where(counts & ~np.isnan(score), place, len(score))[order]
+    lowest = np.minimum.accumulate(order_of_best)
+    places = np.flatnonzero(lowest < np.append(len(score), lowest[:-1]))
     return places, order[places]
 
 
@@ -149,7 +151,7 @@ def _looks(facts: Facts, order: Indices, allowed: Mask) -> tuple[Indices, Indice
         utility = facts.goal.utility(seen.quality, seen.cost, seen.noise)
         if not np.isnan(utility).all():
             places.append(place)
-            best.append(int(rows[np.nanargmax(utility)]))
+            best.append(int(rows[best_of(utility, seen.cost)]))
     return np.array(places, dtype=int), np.array(best, dtype=int)
 
 
