@@ -23,7 +23,7 @@ ROOMS = {
     "types": ("amounts", "errors", "bounds", "html"),
     "errors": (),
     "bounds": ("errors", "plain"),
-    "checks": ("errors", "plain", "types"),
+    "checks": ("amounts", "errors", "plain", "types"),
     "plain": (),
     "paths": (),
     "seeds": (),

@@ -1,9 +1,82 @@
-"""Numbers, shares, durations and memory as people write them."""
+"""Numbers, shares, durations and memory as people write them, and costs as they give them."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+_UNITS = {"d": 86400.0, "h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0}  # in seconds
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|min|m|s)\s*")
+_SMALL_OR_BYTES = {"ms": 1e-3, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|kb|mb|gb|tb)", re.IGNORECASE)
+
+
+# ---- reading ----
+
+
+def seconds(name: str, given: str) -> float:
+    """A duration written as text, such as "2h" or "1h30m", in seconds."""
+    found = _duration(given)
+    if found is None:
+        raise ValueError(
+            f'{name} must be a number of seconds, or text such as "2h", "90min", "45s" or "1h30m", '
+            f"but got {given!r}"
+        )
+    return found
+
+
+def cost(name: str, given: Any) -> Any:
+    """A cost written as text, such as "500ms", "10min" or "2GB", as a number; anything else as it
+    is."""
+    if not isinstance(given, str):
+        return given
+    if (amount := _AMOUNT.fullmatch(given.strip())) is not None:
+        return float(amount[1]) * _SMALL_OR_BYTES[amount[2].lower()]
+    try:
+        return float(given)
+    except ValueError:
+        pass
+    if (found := _duration(given)) is None:
+        raise ValueError(
+            f'{name} must be a number > 0, or text with a unit such as "500ms", "10min" or "2GB", '
+            f"but got {given!r}"
+        )
+    return found
+
+
+def _duration(text: str) -> float | None:
+    """In seconds; None if the text is none, or has the same unit twice."""
+    parts = _DURATION.findall(text.strip().lower())
+    units = [unit for _, unit in parts]
+    complete = _DURATION.sub("", text.strip().lower()) == ""
+    if not parts or not complete or len(set(units)) < len(units):
+        return None
+    return math.fsum(float(amount) * _UNITS[unit] for amount, unit in parts)
+
+
+class Amount(Generic[T]):
+    """A field of a dataclass that holds a cost, which may be given as text."""
+
+    def __init__(self, *default: T) -> None:
+        self._default = default  # empty if the field has none
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> T:
+        if instance is None and not self._default:
+            raise AttributeError(self._name)
+        return self._default[0] if instance is None else instance.__dict__[self._name]
+
+    def __set__(self, instance: object, given: T | str) -> None:
+        instance.__dict__[self._name] = cost(self._name, given)
+
+
+# ---- writing ----
 
 
 def number(value: float, digits: int | None = None) -> str:

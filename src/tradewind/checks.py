@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from numbers import Integral, Real
 from operator import index
 from typing import Any, TypeVar
 
+from tradewind import amounts
 from tradewind.errors import OutcomeError
 from tradewind.plain import shown
 
@@ -22,8 +22,6 @@ T = TypeVar("T")
 
 _LARGEST = 2**63  # positions and trial numbers are 64-bit integers in a database
 _LONG, _MANY = 100, 1000  # letters of a name, and names, beyond which no nearest one is looked for
-_UNITS = {"d": 86400.0, "h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0}  # in seconds
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|min|m|s)\s*")
 
 
 # ---- numbers ----
@@ -131,18 +129,8 @@ def limit(name: str, given: Any, check: Callable[[str, Any], float] = not_negati
 
 
 def seconds(name: str, given: Any) -> Any:
-    """A duration written as text, such as "2h" or "1h30m", in seconds; anything else as it is."""
-    if not isinstance(given, str):
-        return given
-    parts = _DURATION.findall(given.strip().lower())
-    units = [unit for _, unit in parts]
-    complete = _DURATION.sub("", given.strip().lower()) == ""
-    if not parts or not complete or len(set(units)) < len(units):
-        raise ValueError(
-            f'{name} must be a number of seconds, or text such as "2h", "90min", "45s" or "1h30m", '
-            f"but got {given!r}"
-        )
-    return math.fsum(float(amount) * _UNITS[unit] for amount, unit in parts)
+    """A duration written as text in seconds; anything else as it is."""
+    return amounts.seconds(name, given) if isinstance(given, str) else given
 
 
 def patience(name: str, given: Any) -> float:
@@ -214,9 +202,7 @@ def has_methods(name: str, given: T, methods: Collection[str], example: str) -> 
 
 
 def goal(given: T) -> T:
-    example = "tw.Quality() or tw.Tradeoff(alpha=0.3)"
-    if not isinstance(given, str):
-        example += ", or your own subclass of goals.Goal"
+    example = 'tw.BestUnder("2s"), text such as "under:2s", or your own subclass of goals.Goal'
     methods = ("settle", "cost_scale", "utility", "aim", "qualifies", "margin", "matters_above")
     has_methods("goal", given, (*methods, "describe"), example)
     for name in (

@@ -61,10 +61,10 @@ def test_a_reference_must_be_a_positive_cost(reference: float) -> None:
         Tradeoff(0.5, reference)
 
 
-@pytest.mark.parametrize("bad", ["0.5", True, [0.5], np.array([0.5]), 1j])
+@pytest.mark.parametrize("bad", ["half", True, [0.5], np.array([0.5]), 1j])
 @pytest.mark.parametrize("name", ["alpha", "reference"])
 def test_alpha_and_reference_must_be_numbers(name: str, bad: object) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be a number . 0, but got"):
+    with pytest.raises(ValueError, match=f"{name} must be a number . 0,.* but got"):
         Tradeoff(**{"alpha": 0.5, name: bad})
 
 

@@ -28,7 +28,7 @@ from tradewind.sklearn import TradeoffSearchCV
         ("space", {}, SpaceError, "at least one parameter"),
         ("space", {"quality": 3}, SpaceError, "'quality'"),
         ("space", {"unknown": [1, 2]}, ValueError, "Invalid parameter 'unknown'"),
-        ("goal", "quality", TypeError, "goal must be an object such as"),
+        ("goal", "best", ValueError, "a goal is quality, tradeoff:ALPHA"),
         ("goal", tw.Quality, TypeError, r"goal must be .* write Quality\(\)"),
         ("n_iter", 0, ValueError, "n_iter must be a whole number"),
         ("n_iter", 2.5, ValueError, "n_iter must be a whole number"),

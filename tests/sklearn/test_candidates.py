@@ -95,7 +95,7 @@ def test_another_goal_selects_another_candidate_without_a_search() -> None:
 def test_a_goal_without_a_reference_takes_that_of_the_search() -> None:
     own = tw.Tradeoff(0.001, reference=1e9)
     fitted = search(Priced(), qualities, goal=own).fit(X, y)
-    assert fitted.select(tw.Tradeoff(5.0)).best_params_ == {"quality": 0.8}
+    assert fitted.select("tradeoff:5").best_params_ == {"quality": 0.8}
     fitted = search(Priced(), qualities).fit(X, y)
     assert fitted.select(tw.Tradeoff(5.0)).best_params_ == {"quality": 0.1}
 
@@ -118,7 +118,7 @@ def test_selecting_takes_new_data_if_they_are_given() -> None:
     with pytest.raises(ValueError, match="X is missing"):
         fitted.select(tw.Quality(), weights=np.ones(20))
     with pytest.raises(TypeError, match="goal must be an object such as"):
-        fitted.select("quality")  # type: ignore[arg-type]
+        fitted.select(3)  # type: ignore[arg-type]
 
 
 def test_without_refit_only_the_choice_changes() -> None:

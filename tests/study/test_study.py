@@ -67,7 +67,7 @@ def test_other_seeds_are_refused(seed: Any) -> None:
     [
         ({"direction": "up"}, ValueError, "must be one of 'maximize', 'minimize', but got 'up'"),
         ({"direction": ["maximize"]}, ValueError, "direction must be one of 'maximize', 'minimize"),
-        ({"goal": "quality"}, TypeError, "goal must be an object such as tw.Quality()"),
+        ({"goal": "best"}, ValueError, "a goal is quality, tradeoff:ALPHA"),
         ({"goal": tw.Quality}, TypeError, "got the class: write Quality()"),
         ({"strategy": "tpe"}, ValueError, "strategy must be one of 'auto', 'random', but got"),
         ({"strategy": Bayes}, TypeError, "got the class: write Bayes()"),

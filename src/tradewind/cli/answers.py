@@ -6,9 +6,9 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tradewind.cli.goals import goal_text
 from tradewind.errors import NothingFinished
 from tradewind.goals import Goal
+from tradewind.goals.text import goal_text
 from tradewind.runners.runner import cause
 from tradewind.study import words
 from tradewind.study.following import Follower

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tradewind.amounts import cost
 from tradewind.checks import seconds, suggest
 from tradewind.cli.exits import NotThere, UsageFault
 from tradewind.paths import open_file
@@ -62,9 +63,7 @@ def _duration(given: Any) -> Any:
 
 def _size(given: Any) -> Any:
     """Bytes, or text such as "2GB"."""
-    from tradewind.cli.goals import amount
-
-    return _positive(amount(given))
+    return _positive(cost("it", given))
 
 
 def _choice(*words: str) -> Reader:
@@ -227,9 +226,9 @@ def listed_keys(table: Mapping[str, Any]) -> str:
 
 
 def _read_goal(given: Any) -> Goal:
-    from tradewind.cli.goals import read_goal
+    from tradewind.goals.text import parse_goal
 
-    return read_goal(given)
+    return parse_goal(given)
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from rich.text import Text
 from tradewind.cli import tables
 from tradewind.cli.config import RunFile
 from tradewind.cli.exits import UsageFault
-from tradewind.cli.goals import goal_text
 from tradewind.cli.search import state_of_storage
 from tradewind.cli.terminal import Data
 from tradewind.cli.text import clean, one_line
 from tradewind.goals import Quality
+from tradewind.goals.text import goal_text
 from tradewind.runners.program import Program
 from tradewind.runners.run import Run
 from tradewind.seeds import data_seed, trial_seed

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
+from tradewind.amounts import Amount
 from tradewind.checks import cost_name, one_of, or_none, ordered_pair, positive
 from tradewind.goals.aims import Aim, Beat, Extend, Seen
 from tradewind.goals.goal import Goal
@@ -53,11 +54,12 @@ class Frontier(_WholeFrontier):
     3
     """
 
-    cost: tuple[float, float] | None = field(default=None, kw_only=True)
-    alpha: tuple[float, float] | None = field(default=None, kw_only=True)
-    reference: float | None = field(default=None, kw_only=True)
-    by: str | None = field(default=None, kw_only=True)
-    search: str = field(default="draws", kw_only=True)
+    _: KW_ONLY
+    cost: tuple[float, float] | None = None
+    alpha: tuple[float, float] | None = None
+    reference: Amount[float | None] = Amount(None)
+    by: str | None = None
+    search: str = "draws"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cost", or_none(ordered_pair, "cost", self.cost))

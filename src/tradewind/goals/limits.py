@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tradewind.amounts import Amount
 from tradewind.checks import cost_name, or_none, positive, tolerance
 from tradewind.goals.aims import Beat, Extend, Seen
 from tradewind.goals.frontier import extend
@@ -16,14 +17,14 @@ from tradewind.types import Array, Mask
 
 @dataclass(frozen=True, repr=False)
 class BestUnder(Goal):
-    """The best quality with a training cost of at most `cost`. `by` names the cost that counts, if
-    trials report several.
+    """The best quality with a training cost of at most `cost`, a number or text such as "500ms",
+    "10min" or "2GB". `by` names the cost that counts, if trials report several.
 
-    >>> study.best_for(tw.BestUnder(cost=30.0)).cost
+    >>> study.best_for(tw.BestUnder(30.0)).cost
     30.0
     """
 
-    cost: float
+    cost: Amount[float] = Amount()
     by: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:

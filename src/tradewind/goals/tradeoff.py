@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tradewind.amounts import Amount
+from tradewind.amounts import cost as cost_of
 from tradewind.checks import cost_name, flag, not_negative, or_none, positive
 from tradewind.goals.aims import Beat, Seen
 from tradewind.goals.goal import Goal, log_relative_cost
@@ -19,9 +21,9 @@ class Tradeoff(Goal):
 
     `alpha` is the quality you would give up to save the reference cost, so alpha / reference is
     what one unit of cost is worth; alpha 0 ignores cost. `Tradeoff.price` says the same in other
-    words. `reference` is a cost in your own units. Without one it becomes the largest cost of the
-    initial design, as the unit in which alpha counts. It is `provisional` until the model has taken
-    over and the last trial of that design has finished or failed.
+    words. `reference` is a cost in your own units, or text such as "10min". Without one it becomes
+    the largest cost of the initial design, as the unit in which alpha counts. It is `provisional`
+    until the model has taken over and the last trial of that design has finished or failed.
 
     If `capped`, costs above the reference count like the reference, as in W20 §3.3 with the largest
     cost as the reference: T = quality − alpha·min(1, cost / reference).
@@ -37,7 +39,7 @@ class Tradeoff(Goal):
     """
 
     alpha: float
-    reference: float | None = None
+    reference: Amount[float | None] = Amount(None)
     capped: bool = field(default=False, kw_only=True)
     by: str | None = field(default=None, kw_only=True)
     provisional: bool = field(default=False, kw_only=True, metadata={"stored": False})
@@ -49,10 +51,10 @@ class Tradeoff(Goal):
         object.__setattr__(self, "by", or_none(cost_name, "by", self.by))
 
     @classmethod
-    def price(cls, *, points: float, cost: float, by: str | None = None) -> Tradeoff:
+    def price(cls, *, points: float, cost: float | str, by: str | None = None) -> Tradeoff:
         """The trade-off in which `points` of quality are worth `cost`: with points=0.01 and
-        cost=600, a model may train ten minutes longer for one more point of accuracy."""
-        return cls(positive("points", points), positive("cost", cost), by=by)
+        cost="10min", a model may train ten minutes longer to be 0.01 better."""
+        return cls(positive("points", points), positive("cost", cost_of("cost", cost)), by=by)
 
     def __repr__(self) -> str:
         more = ", capped=True" * self.capped

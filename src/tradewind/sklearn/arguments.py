@@ -8,6 +8,7 @@ from typing import Any
 
 from tradewind import checks
 from tradewind.goals import Goal, Quality
+from tradewind.goals.text import read_goal
 from tradewind.optimizer.strategies.fidelity import MultiFidelity
 from tradewind.optimizer.strategies.staged import Staged
 from tradewind.optimizer.strategies.strategy import Strategy
@@ -61,7 +62,7 @@ def _check_scoring(given: Any) -> None:
 
 
 def choose_goal(search: Any) -> Goal:
-    return Quality() if search.goal is None else checks.goal(search.goal)
+    return Quality() if search.goal is None else read_goal(search.goal)
 
 
 def build_space(search: Any) -> Translation:

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from tradewind import checks
 from tradewind.errors import ConfigError, NothingFinished
 from tradewind.goals import Goal, Quality
+from tradewind.goals.text import AnyGoal, read_goal
 from tradewind.log.memory import MemoryStore
 from tradewind.optimizer.strategies.staged import Staged
 from tradewind.sklearn.arguments import (
@@ -74,7 +75,7 @@ class TradeoffSearchCV(
     param_distributions : another name for `space`, as in `RandomizedSearchCV`. Give one of them.
     goal : what makes a candidate the best. `Quality()`, the default, wants the highest mean test
         score. `Tradeoff(alpha, reference)` also counts the cost, which is the mean time of a fit
-        in seconds.
+        in seconds. A text such as "under:2s" or "within:1%" is a goal, too.
     n_iter : the number of candidates to evaluate. None if only `timeout` or `max_cost` ends the
         search.
     train_sizes : fractions of the training rows to choose from, such as `[0.25, 0.5, 1.0]`. Under
@@ -135,7 +136,7 @@ class TradeoffSearchCV(
         space: Any = None,
         *,
         param_distributions: Any = None,
-        goal: Goal | None = None,
+        goal: AnyGoal | None = None,
         n_iter: int | None = 20,
         train_sizes: Sequence[float] | None = None,
         stages: Sequence[float] | Staged | None = None,
@@ -218,14 +219,17 @@ class TradeoffSearchCV(
         task.end()
         return self
 
-    def select(self, goal: Goal, X: Any = None, y: Any = None, **params: Any) -> TradeoffSearchCV:
-        """Choose the candidate that is best under another goal and refit it, without a new search.
+    def select(
+        self, goal: AnyGoal, X: Any = None, y: Any = None, **params: Any
+    ) -> TradeoffSearchCV:
+        """Choose the candidate that is best under another goal, such as "under:2s" or "1se", and
+        refit it, without a new search.
 
         A `Tradeoff` without a reference uses that of the search, or else the largest cost. The
         search remembers the data of `fit`. A search that was pickled or copied does not, so give
         it the data again, with the same arguments as `fit`."""
         check_is_fitted(self, "best_index_" if self.refit else "cv_results_")
-        checks.goal(goal)
+        goal = read_goal(goal)
         data = self._data
         if X is not None:
             X, y = indexable(X, y)

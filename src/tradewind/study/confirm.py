@@ -18,6 +18,7 @@ from tradewind.data.estimates import Estimate, mean_of_folds, mean_of_runs
 from tradewind.engine import plan
 from tradewind.engine.session import Session
 from tradewind.goals import Goal, best_first
+from tradewind.goals.text import AnyGoal
 from tradewind.html import table
 from tradewind.log.events import Confirming, Enqueued, Event
 from tradewind.log.state import StudyState
@@ -132,7 +133,7 @@ def confirm(
     *,
     top: int,
     repeats: int,
-    goal: Goal | None,
+    goal: AnyGoal | None,
     level: float,
 ) -> Confirmation:
     """Have the repeats run that are missing, and report on them. `run` evaluates so many trials
@@ -140,7 +141,7 @@ def confirm(
     top, repeats = checks.whole("top", top, 1), checks.whole("repeats", repeats, 1)
     level = checks.probability("level", level)
     session = study._session
-    asked = session.plan.goal if goal is None else goal
+    asked = study._knowledge.asked(goal)
     best_first = study._knowledge.best_first(asked)
     finalists = _request(session, best_first[:top], top=top, repeats=repeats, goal=asked)
     state = session.read_state()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind import checks
 from tradewind.errors import AlreadyTested, OutcomeError
-from tradewind.goals import Goal
+from tradewind.goals.text import AnyGoal
 from tradewind.html import paragraph
 from tradewind.log.events import Event, FinalTested, FinalTrained
 from tradewind.log.state import StudyState
@@ -68,7 +68,7 @@ def finish(
     train: Callable[[Run], Any],
     test: Callable[[Any], Any],
     *,
-    goal: Goal | None,
+    goal: AnyGoal | None,
     trial: Trial | int | None,
     again: bool,
 ) -> Final:

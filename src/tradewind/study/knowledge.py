@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tradewind import checks
 from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
 from tradewind.goals import CheapestWithin, Goal
+from tradewind.goals.text import AnyGoal, read_goal
 from tradewind.optimizer.belief import Belief
 from tradewind.optimizer.believed import believed
 from tradewind.optimizer.history import History
@@ -45,10 +45,14 @@ class Knowledge:
         trials, history = self._session.snapshot(by=by)
         return finished_of(trials), history
 
-    def known_for(self, goal: Goal | None) -> tuple[list[FinishedTrial], History, Goal]:
+    def asked(self, goal: AnyGoal | None) -> Goal:
+        """The goal that is asked for, by default that of the study."""
+        return self._session.plan.goal if goal is None else read_goal(goal)
+
+    def known_for(self, goal: AnyGoal | None) -> tuple[list[FinishedTrial], History, Goal]:
         """The finished trials, their history, and the settled goal, by default that of the
         study."""
-        goal = self._session.plan.goal if goal is None else checks.goal(goal)
+        goal = self.asked(goal)
         trials, history = self.finished(goal.by)
         return trials, *self.settled(history, goal)
 
@@ -58,14 +62,14 @@ class Knowledge:
         check_costs(goal, history)
         return history, self.settle(goal, history)
 
-    def best(self, goal: Goal | None) -> FinishedTrial:
+    def best(self, goal: AnyGoal | None) -> FinishedTrial:
         """The best trial under a goal, by default that of the study."""
         known = self.known(goal)
         return known.trials[known.choice]
 
-    def known(self, goal: Goal | None) -> Known:
+    def known(self, goal: AnyGoal | None) -> Known:
         """What the finished trials say under a goal, by default that of the study."""
-        goal = self._session.plan.goal if goal is None else checks.goal(goal)
+        goal = self.asked(goal)
         trials, history = self.finished(goal.by)
         return self.known_from(trials, history, goal)
 
@@ -80,7 +84,7 @@ class Knowledge:
         trials, _ = self.finished()
         return trials[find(trials, trial)]
 
-    def best_first(self, goal: Goal) -> list[FinishedTrial]:
+    def best_first(self, goal: AnyGoal) -> list[FinishedTrial]:
         """The first trials of all configurations that may win, the best one first."""
         trials, history, goal = self.known_for(goal)
         contest = Contest.of(history, self.as_believed(history), self.strategy)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 from tradewind.charts.figure import Figure
 from tradewind.checks import one_of
 from tradewind.errors import no_attribute
-from tradewind.goals import Goal
+from tradewind.goals.text import AnyGoal
 from tradewind.study.figures.dependence import dependence
 from tradewind.study.figures.facts import Facts
 from tradewind.study.figures.failures import failures
@@ -50,15 +50,15 @@ class Plot:
     def __repr__(self) -> str:
         return f"<figures of study {self._study.name!r}>"
 
-    def frontier(self, *, goal: Goal | None = None) -> Figure:
+    def frontier(self, *, goal: AnyGoal | None = None) -> Figure:
         """Quality against cost: the efficient trials, all others, and the best one under a goal,
         by default that of the study.
 
-        >>> study.plot.frontier(goal=tw.BestUnder(60))
+        >>> study.plot.frontier(goal="under:60")
         """
         return Figure(frontier(Facts.of(self._study, goal)))
 
-    def progress(self, over: Over = "trials", *, goal: Goal | None = None) -> Figure:
+    def progress(self, over: Over = "trials", *, goal: AnyGoal | None = None) -> Figure:
         """Each trial's result and the best so far under a goal, over "trials", "time" or the "cost"
         that was spent.
 

@@ -14,6 +14,7 @@ from tradewind.checks import or_none
 from tradewind.engine.session import Session
 from tradewind.errors import no_attribute
 from tradewind.goals import Frontier, Goal
+from tradewind.goals.text import AnyGoal, read_goal
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.study.compare import LEVEL, Comparison, compare_trials, find
 from tradewind.study.explain import Explanation
@@ -147,20 +148,20 @@ class StudyResults:
         """
         return self.best.value
 
-    def best_for(self, goal: Goal) -> FinishedTrial:
-        """The best finished trial under any goal.
+    def best_for(self, goal: AnyGoal) -> FinishedTrial:
+        """The best finished trial under any goal: an object, or text as on the command line.
 
         If results are known to be noisy, from folds or from repeats, trials are ranked by what a
         model believes of them: the best of many noisy results is the luckiest one.
 
         >>> study.best_for(tw.Quality()).params["depth"]
         6
-        >>> study.best_for(tw.BestUnder(cost=30.0)).params["depth"]
+        >>> study.best_for("under:30").params["depth"]
         3
         """
-        return self._knowledge.best(checks.goal(goal))
+        return self._knowledge.best(read_goal(goal))
 
-    def best_result_for(self, goal: Goal) -> FinishedTrial:
+    def best_result_for(self, goal: AnyGoal) -> FinishedTrial:
         """The trial with the best result under any goal, however lucky it was.
 
         >>> study.best_result_for(tw.Quality()).value
@@ -170,7 +171,7 @@ class StudyResults:
         return trials[winner(history, history, goal, self.strategy)]
 
     def leaderboard(
-        self, top: int = 10, *, goal: Goal | None = None, level: float = LEVEL
+        self, top: int = 10, *, goal: AnyGoal | None = None, level: float = LEVEL
     ) -> Leaderboard:
         """The `top` configurations under a goal, by default that of the study, best first.
 
@@ -191,13 +192,13 @@ class StudyResults:
         noise = self._knowledge.noise_of_one_result()
         return leaderboard(trials, history, known, order, noise=noise, level=level, by=goal.by)
 
-    def explain(self, goal: Goal | None = None) -> Explanation:
+    def explain(self, goal: AnyGoal | None = None) -> Explanation:
         """One sentence on what the best trial under a goal, by default that of the study, costs and
         gains against the most accurate one.
 
         >>> print(study.explain())
         Trial 4 scores 1 point lower than the most accurate model, trial 5; it costs 1.2 times less.
-        >>> print(study.explain(tw.CheapestWithin("5%")))
+        >>> print(study.explain("within:5%"))
         Trial 3 scores 4 points lower than the most accurate model, trial 5; it costs 1.5 times
         less.
         """
@@ -279,7 +280,7 @@ class StudyResults:
         configs: Wanted | Iterable[Wanted],
         *,
         train_size: float | None = None,
-        goal: Goal | None = None,
+        goal: AnyGoal | None = None,
         level: float = LEVEL,
     ) -> list[Predicted]:
         """What to expect of one run of each configuration (a dict, a trial, or a list of them):

@@ -17,6 +17,7 @@ from tradewind.engine.session import Session
 from tradewind.engine.spool import warn_of_spooled
 from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyDiffers, StudyExists
 from tradewind.goals import Goal, Quality
+from tradewind.goals.text import AnyGoal, read_goal
 from tradewind.html import Listed
 from tradewind.log.bulk import paused_gc
 from tradewind.log.events import Configured, Created
@@ -46,7 +47,7 @@ _ADVICE = {  # for keywords of other tools
 def create_study(
     space: Space | Mapping[str, Any],
     *,
-    goal: Goal | None = None,
+    goal: AnyGoal | None = None,
     strategy: Strategy | Literal["auto", "random"] | None = None,
     direction: Literal["maximize", "minimize"] = "maximize",
     seed: int | None = None,
@@ -59,9 +60,10 @@ def create_study(
 ) -> Study:
     """Create a study of `space`: a `Space`, or a dictionary that `Space.from_dict` reads.
 
-    `goal` is `Quality()` and `strategy` is "auto" by default. `direction` says whether the
-    objective returns a quality or a loss. The same `seed` and the same outcomes give the same
-    trials; without a seed, one is drawn and shown as `study.seed`.
+    `goal` is an object such as `BestUnder("10min")`, or text as on the command line, such as
+    "under:10min"; the default is `Quality()`. `strategy` is "auto" by default. `direction` says
+    whether the objective returns a quality or a loss. The same `seed` and the same outcomes give
+    the same trials; without a seed, one is drawn and shown as `study.seed`.
 
     `cost` says what a training costs: "wall" (seconds, the default), "cpu" (CPU seconds), "gpu"
     (seconds, with an error if no GPU is in use), "memory" (peak bytes), or the name of a cost that
@@ -90,7 +92,7 @@ def create_study(
         raise checks.unknown_keyword(create_study, unknown, _ADVICE)
     space = _space_of(space)
     maximize = checks.one_of("direction", direction, ("maximize", "minimize")) == "maximize"
-    used_goal = Quality() if goal is None else checks.goal(goal)
+    used_goal = Quality() if goal is None else read_goal(goal)
     used_strategy = strategy_of("auto" if strategy is None else strategy)
     metric = checks.or_none(_metric, "metric", metric)
     used_seed = secrets.randbits(31) if seed is None else checks.whole("seed", seed)
@@ -116,7 +118,8 @@ def create_study(
         log = store.open(name)
         state = StudyState.read(log)
         _check_same(name, state, space, maximize=maximize, seed=seed, cost=cost, metric=metric)
-        study = _open(log, state, name, goal, None if strategy is None else used_strategy)
+        wanted = None if goal is None else used_goal
+        study = _open(log, state, name, wanted, None if strategy is None else used_strategy)
         if metric is not None and state.metric is None:
             study._session.record(lambda _: (None, [Configured(metric=metric)]))
         return study
@@ -130,7 +133,7 @@ def load_study(
     *,
     space: Space | Mapping[str, Any] | None = None,
     strategy: Strategy | Literal["auto", "random"] | None = None,
-    goal: Goal | None = None,
+    goal: AnyGoal | None = None,
     **unknown: Never,
 ) -> Study:
     """Load a study from a store. If the store has only one, `name` may be left out.
@@ -159,8 +162,8 @@ def load_study(
     state = StudyState.read(log)
     if space is not None:
         _check_same(name, state, _space_of(space), maximize=state.sign > 0)
-    goal = None if goal is None else checks.goal(goal)
-    return _open(log, state, name, goal, None if strategy is None else strategy_of(strategy))
+    wanted = None if goal is None else read_goal(goal)
+    return _open(log, state, name, wanted, None if strategy is None else strategy_of(strategy))
 
 
 def strategy_of(given: Strategy | str) -> Strategy:
@@ -346,7 +349,7 @@ def import_study(
     storage: Storage = None,
     name: str | None = None,
     strategy: Strategy | Literal["auto", "random"] | None = None,
-    goal: Goal | None = None,
+    goal: AnyGoal | None = None,
 ) -> Study:
     """Import a study from a `.jsonl` file that `study.export` wrote. Its name is that of the file
     unless you give another. The study is imported completely or not at all.
@@ -357,13 +360,13 @@ def import_study(
     ('reviews', 8)
     """
     name = Path(path).stem if name is None else name
-    goal = None if goal is None else checks.goal(goal)
+    wanted = None if goal is None else read_goal(goal)
     given = None if strategy is None else strategy_of(strategy)
     with paused_gc():
         created, events, state = read_study(path)
-        _parts(state, goal, given)  # fails if a part must be supplied
+        _parts(state, wanted, given)  # fails if a part must be supplied
         log = open_store(storage).create(name, created, events)
-    return _open(log, state, name, goal, given)
+    return _open(log, state, name, wanted, given)
 
 
 def _nothing_in(store: Store) -> NoSuchStudy:

@@ -14,7 +14,7 @@ from tradewind.engine.loop import Loop
 from tradewind.engine.session import Session
 from tradewind.engine.signals import Signals
 from tradewind.engine.steering import Pause, pause, paused, resume
-from tradewind.goals import Goal
+from tradewind.goals.text import AnyGoal, read_goal
 from tradewind.optimizer.stopping import StoppingRule
 from tradewind.runners.choice import choose_runner
 from tradewind.runners.run import Objective, Run
@@ -234,15 +234,15 @@ class Study(OwnLoop):
         """
         return paused(self._session)
 
-    def change_goal(self, goal: Goal) -> None:
+    def change_goal(self, goal: AnyGoal) -> None:
         """Search with another goal from the next proposal on, in every process. A goal of your own
         is stored by its name only, so other processes must be given it when they load the study.
 
-        >>> study.change_goal(tw.Quality())
+        >>> study.change_goal("quality")
         >>> print(study.explain())
         Trial 5 is the most accurate model: 0.95 at a cost of 60.
         """
-        self._session.change_goal(checks.goal(goal))
+        self._session.change_goal(read_goal(goal))
 
     # ---- ending well ----
 
@@ -252,7 +252,7 @@ class Study(OwnLoop):
         top: int = 5,
         *,
         repeats: int = 3,
-        goal: Goal | None = None,
+        goal: AnyGoal | None = None,
         level: float = LEVEL,
         timeout: float | str | None = None,
         n_workers: int | None = None,
@@ -300,7 +300,7 @@ class Study(OwnLoop):
         train: Callable[[Run], Any],
         test: Callable[[Any], Any],
         *,
-        goal: Goal | None = None,
+        goal: AnyGoal | None = None,
         trial: Trial | int | None = None,
         again: bool = False,
     ) -> Final:

@@ -207,7 +207,7 @@ def studies(store: Store = None, as_json: Json = False) -> None:
 
 
 def _goal(text: str | None):  # type: ignore[no-untyped-def]
-    from tradewind.cli.goals import read_goal
+    from tradewind.goals.text import read_goal
 
     return None if text is None else read_goal(text)
 

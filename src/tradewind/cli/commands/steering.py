@@ -125,9 +125,9 @@ def goal(
       tradewind goal under:10min study.db
     """
     from tradewind.cli.answers import goal_in_words
-    from tradewind.cli.goals import read_goal
     from tradewind.cli.places import find_place, open_to_steer
     from tradewind.cli.terminal import say
+    from tradewind.goals.text import read_goal
 
     wanted = read_goal(goal)
     study = open_to_steer(find_place(store, name))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tradewind import checks
 from tradewind.amounts import memory
 from tradewind.charts.chart import Format
 from tradewind.errors import NothingFinished, NothingQualifies
 from tradewind.goals import Goal
+from tradewind.goals.text import AnyGoal
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.space import Space
@@ -101,10 +101,10 @@ class Facts:
     settle: Callable[[Goal], Goal]
 
     @classmethod
-    def of(cls, study: StudyResults, goal: Goal | None = None) -> Facts:
+    def of(cls, study: StudyResults, goal: AnyGoal | None = None) -> Facts:
         """The facts under a goal, by default that of the study."""
         session = study._session
-        asked = session.plan.goal if goal is None else checks.goal(goal)
+        asked = study._knowledge.asked(goal)
         trials, history = session.snapshot(by=asked.by)
         state = session.state
         pause = state.paused

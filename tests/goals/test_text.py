@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tradewind as tw
-from tradewind.cli.exits import UsageFault
-from tradewind.cli.goals import EXAMPLES, goal_text, read_goal
 from tradewind.goals import Goal
+from tradewind.goals.text import goal_text, parse_goal, read_goal
 
 POSITIVE = st.floats(1e-9, 1e9)
 NAMES = st.none() | st.from_regex(r"[a-z]{1,8}", fullmatch=True)
@@ -43,8 +42,8 @@ KEYS = st.sampled_from(["alpha", "reference", "capped", "by", "cost", "tolerance
 
 def read_or_refuse(given: object) -> None:
     """A goal, or a sentence; nothing else."""
-    with suppress(UsageFault):
-        assert read_goal(given).describe()
+    with suppress(ValueError):
+        assert parse_goal(given).describe()
 
 
 @given(st.text(max_size=40) | NESTED)
@@ -75,6 +74,8 @@ def test_a_table_with_wrong_values_is_refused_in_a_sentence(
         ("within:1%", tw.CheapestWithin("1%")),
         ("within:0.01", tw.CheapestWithin(0.01)),
         ("within:1se", tw.CheapestWithin("1se")),
+        ("1se", tw.CheapestWithin("1se")),
+        ("0.5%,by=money", tw.CheapestWithin("0.5%", by="money")),
         ("knee", tw.Knee()),
         ("frontier", tw.Frontier()),
         ("frontier,cost=1..60", tw.Frontier(cost=(1, 60))),
@@ -86,9 +87,9 @@ def test_a_text_means_a_goal(text: str, goal: Goal) -> None:
 
 
 def test_a_table_means_the_same_goal() -> None:
-    assert read_goal({"type": "tradeoff", "alpha": 0.1, "reference": 60}) == tw.Tradeoff(0.1, 60)
-    assert read_goal({"type": "under", "cost": "10min"}) == tw.BestUnder(600)
-    assert read_goal({"type": "frontier", "cost": [1, 60]}) == tw.Frontier(cost=(1, 60))
+    assert parse_goal({"type": "tradeoff", "alpha": 0.1, "reference": 60}) == tw.Tradeoff(0.1, 60)
+    assert parse_goal({"type": "under", "cost": "10min"}) == tw.BestUnder(600)
+    assert parse_goal({"type": "frontier", "cost": [1, 60]}) == tw.Frontier(cost=(1, 60))
 
 
 def test_a_goal_of_ones_own_is_shown_as_it_is() -> None:
@@ -98,6 +99,41 @@ def test_a_goal_of_ones_own_is_shown_as_it_is() -> None:
     assert goal_text(Mine()) == repr(Mine())
 
 
-@pytest.mark.parametrize("text", EXAMPLES)
-def test_every_example_is_a_goal(text: str) -> None:
-    assert read_goal(text).describe()
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fastest", "a goal is quality, tradeoff:ALPHA .*, but got 'fastest'$"),
+        ("undr:2s", "did you mean 'under'"),
+        ("under", "'under' has no cost$"),
+        (
+            "under:2parsecs",
+            "the goal 'under:2parsecs' cannot be read: cost must be a number > 0, or text",
+        ),
+        ("under:1%", "cannot be read: cost must be"),
+        ("quality:1", "quality takes nothing after a colon"),
+        ("under:2s@3", "only tradeoff takes an @COST"),
+        ("under:2s,by=a,by=b", "'by' is given twice"),
+        ("under:2s,max=3", "has no 'max': it takes cost, .*by$"),
+    ],
+)
+def test_another_text_is_refused_with_what_is_possible(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_goal(text)
+
+
+def test_costs_in_python_may_have_units() -> None:
+    assert tw.BestUnder("2s").cost == 2.0
+    assert tw.BestUnder("2GB", by="memory") == tw.BestUnder(2e9, by="memory")
+    assert tw.Tradeoff(0.1, "10min") == tw.Tradeoff(0.1, reference=600.0)
+    assert tw.Tradeoff.price(points=0.1, cost="500ms") == tw.Tradeoff(0.1, 0.5)
+    assert tw.Frontier(alpha=(0.1, 1), reference="1h30m").reference == 5400.0
+    with pytest.raises(ValueError, match=r"^cost must be a number > 0, .*, but got 'soon'$"):
+        tw.BestUnder("soon")
+
+
+def test_a_goal_is_itself_and_anything_else_is_refused() -> None:
+    assert read_goal(goal := tw.Knee()) is goal
+    with pytest.raises(
+        TypeError, match=r'goal must be an object such as .*text such as "under:2s"'
+    ):
+        read_goal(3)  # type: ignore[arg-type]
