@@ -95,7 +95,9 @@ def make_study(
     storage: str | None = None,
 ) -> tw.Study:
     """The study of the pictures: four workers on a virtual clock."""
-    study = tw.create_study(SPACE, goal=GOAL, seed=seed, name=name, storage=storage)
+    study = tw.create_study(
+        SPACE, goal=GOAL, metric="accuracy", seed=seed, name=name, storage=storage
+    )
     runner = SimulatedRunner(4, duration=seconds)
     study._session.clock = lambda: start + (runner.workers.now() if runner.workers else 0.0)
     study.optimize(accuracy, n_trials=n_trials, runner=runner)

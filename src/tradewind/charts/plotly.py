@@ -78,12 +78,15 @@ def _layout(figure: go.Figure, chart: Chart, palette: Palette) -> None:
     said = _wrapped(chart.summary if chart.panels else "")
     lines, note = said.count("<br>") + 1, _wrapped(chart.note)
     titled = any(panel.title for panel in chart.panels)
+    place: dict[str, Any] = {"y": 1.1 if titled else 1.02}
+    if any(isinstance(layer, Strands) for panel in chart.panels for layer in panel.layers):
+        place = {"y": -0.02, "yanchor": "top"}  # the names of the axes are above
     figure.update_layout(
         title=_title(chart, said, palette),
         font={"family": _FONT, "size": 13, "color": palette.text},
         paper_bgcolor=palette.page,
         plot_bgcolor=palette.page,
-        legend=_LEGEND | {"y": 1.1 if titled else 1.02},
+        legend=_LEGEND | place,
         margin={
             "t": 96 + 18 * lines + 24 * titled,
             "b": 64 + (12 + 18 * (note.count("<br>") + 1)) * bool(note),
@@ -382,6 +385,7 @@ def _strands(layer: Strands, palette: Palette) -> list[go.Scatter]:
                 line={"color": _mixed(palette, k / (_SHADES - 1)), "width": 1.0 + 0.25 * k},
                 opacity=0.9 if k == _SHADES - 1 else faint + 0.06 * k,
                 name={0: "a poor trial", _SHADES - 1: "a good trial"}.get(k),
+                showlegend=k in (0, _SHADES - 1),
                 hovertext=[text for text in texts for _ in places],
                 hovertemplate="%{hovertext}<extra></extra>",
             )

@@ -86,7 +86,7 @@
         trial = store.chosen;
       const size = this.size(trial);
       const { unit } = store.data.study.cost;
-      const value = (key) => tw.format.general(store.cell(trial, key), 4);
+      const value = (key) => tw.format.value(store.cell(trial, key));
       const [believed, cost] = ["believed", "cost"].map((key) => store.cell(trial, key));
       const name = this.heading("value", "Value");
       const pair = [[`${name}, measured`, value("value")], [`${name}, believed`, value("believed")]];
@@ -105,7 +105,7 @@
 
     heading(key, other) {
       const { title } = this.store.column(key) || {};
-      return title ? brief(title.charAt(0).toUpperCase() + title.slice(1), 40) : other;
+      return title ? brief(tw.format.capital(title), 40) : other;
     }
 
     nothing(own) {

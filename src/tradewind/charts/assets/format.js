@@ -42,6 +42,10 @@
     return general(significant(value, digits), 12);
   }
 
+  // A value as sentences write it.
+  const value = (amount) => general(amount, 4);
+  const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
   const percent = (share) => `${general(100 * share, 3)}%`;
 
   // A duration as people say it: `12 ms`, `45 s`, `3.2 min`, `5.1 h`, `2.3 days`.
@@ -123,6 +127,8 @@
     general,
     plain,
     number,
+    value,
+    capital,
     percent,
     spoken,
     bytes,

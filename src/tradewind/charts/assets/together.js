@@ -40,11 +40,11 @@
 
   // What a study costs and gives, in numbers.
   function figures(data) {
-    const { best, study, trials } = data, formats = new Map(trials.columns.map((column) => [column.key, column.format]));
-    const shown = (key) => (best ? tw.format.show(best[key], formats.get(key) || "number") : "–");
+    const { study } = data, best = data.best || {}, { value, cost, capital } = tw.format;
+    const known = (amount, say) => (typeof amount === "number" ? say(amount, study.cost.unit) : "–");
     return [
-      ["Best trial", best ? String(best.trial) : "–"], ["Value", shown("value")], ["Cost", shown("cost")],
-      ["Spent", study.spent === null || study.spent === undefined ? "–" : tw.format.cost(study.spent, study.cost.unit)],
+      ["Best trial", known(best.trial, String)], [capital(study.metric), known(best.value, value)],
+      ["Cost", known(best.cost, cost)], ["Spent", known(study.spent, cost)],
     ];
   }
 
@@ -72,7 +72,7 @@
       put(this.counts, said.map((state) => el("span", { class: "count-of" }, el("b", {}, study.counts[state].toLocaleString("en-US")), ` ${state}`)));
       put(this.goal, brief(study.goal, 200));
       put(this.figures, figures(data).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
-      put(this.sentence, best ? brief(best.sentence, 600) : "No trial has finished yet.");
+      put(this.sentence, brief(best ? best.sentence : data.unanswered, 600));
       this.draw("frontier", this.frontier, data);
       this.draw("progress_trials", this.progress, data);
     }
