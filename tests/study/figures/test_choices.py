@@ -15,9 +15,11 @@ import tradewind as tw
 from tests.space.generate import property_test
 from tests.studies import SPACE, create, told
 from tests.study.figures.situations import ran
+from tradewind.charts.chart import Points
 from tradewind.errors import NothingQualifies
 from tradewind.study.figures.choices import Choices, Step, choices
 from tradewind.study.figures.facts import Facts
+from tradewind.study.figures.frontier import frontier
 from tradewind.study.figures.page_data import offered
 
 GOALS = (
@@ -166,6 +168,18 @@ def test_steps_ascend_from_zero_and_change_the_choice() -> None:
         assert all(a.trial != b.trial for a, b in itertools.pairwise(steps))
     assert it.by_alpha[0].start == 0.0
     assert it.largest >= it.by_alpha[-1].start
+
+
+@pytest.mark.parametrize("goal", [tw.Quality(), tw.Tradeoff(0.01, 1.0), tw.BestUnder(3.0)])
+def test_the_cheapest_of_equals_is_on_the_slider_and_in_the_picture(goal: tw.Quality) -> None:
+    facts, it = found(told((0.95, 2.2), (0.95, 1.3), (0.9, 1.0), goal=goal))
+    assert facts.choice is not None
+    assert it is not None
+    steps, place = (it.by_limit, it.limit) if it.limit else (it.by_alpha, it.alpha or 0.0)
+    assert facts.numbers[facts.choice] == facts.numbers[at(steps, place)] == 1
+    layers = (it for it in frontier(facts).panels[0].layers if isinstance(it, Points))
+    drawn = {number for it in layers if it.role != "chosen" for number in it.trials}
+    assert drawn == {0, 1, 2}  # the page puts its star on one of these
 
 
 def test_a_breakpoint_between_two_trials_is_exact() -> None:

@@ -32,12 +32,10 @@ def parallel(facts: Facts) -> Chart:
     names = _names(facts)
     columns = [facts.history.X[:, facts.space.names.index(name)] for name in names]
     axes, labels = list(names), [ticks(facts.space[name]) for name in names]
+    plain: Format = "number"
     for title, amounts, form, say in (
         (facts.cost.title, facts.history.cost, facts.cost.format, facts.cost.say),
-        (
-            *(facts.scale.name, facts.measured),
-            *("number", facts.say_value),
-        ),
+        (facts.scale.name, facts.measured, plain, facts.say_value),
     ):
         if np.isfinite(amounts).any():
             column, marks = _scaled(amounts, form, say)
