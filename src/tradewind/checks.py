@@ -204,7 +204,7 @@ def has_methods(name: str, given: T, methods: Collection[str], example: str) -> 
 def goal(given: T) -> T:
     example = 'tw.BestUnder("2s"), text such as "under:2s", or your own subclass of goals.Goal'
     methods = ("settle", "cost_scale", "utility", "aim", "qualifies", "margin", "matters_above")
-    has_methods("goal", given, (*methods, "describe"), example)
+    has_methods("goal", given, (*methods, "with_spread", "describe"), example)
     for name in (
         "needs_cost",
         "needs_noise",

@@ -174,6 +174,29 @@ def test_the_best_under_a_cost_is_the_best_of_those_that_meet_it() -> None:
     assert goal.aim(seen(quality, cost), rng=RNG) == Beat(0.8, 0.8, limit=10.0)
 
 
+def test_a_limit_on_costs_that_vary_is_kept_with_confidence() -> None:
+    quality, cost = np.array([0.9, 0.8, 0.7]), np.array([9.9, 8.4, 8.2])
+    goal = BestUnder(10.0).with_spread(lambda: 0.1)  # ln(10 / c) > 0.1·√2·1.2816
+    assert goal.margin_factor == pytest.approx(math.exp(0.1 * math.sqrt(2) * 1.2815516))
+    assert goal.qualifies(quality, cost).tolist() == [False, False, True]
+    assert np.argmax(goal.utility(quality, cost)) == 2
+    assert goal.aim(seen(quality, cost), rng=RNG).quality == 0.7
+    assert goal.probability(10.0 / goal.margin_factor) == pytest.approx(0.9)
+    assert goal.probability(10.0) == pytest.approx(0.5)
+    assert (BestUnder(10.0).probability(10.0), BestUnder(10.0).probability(10.1)) == (1.0, 0.0)
+    low = BestUnder(10.0, confidence=0.8).with_spread(lambda: 0.1)
+    assert low.qualifies(quality, cost).tolist() == [False, True, True]
+    assert "of at most 10, kept by a new training with a probability of 0.8" in str(low)
+    assert repr(low) == "BestUnder(cost=10.0, confidence=0.8)"
+
+
+def test_a_limit_without_a_margin_does_not_ask_how_much_costs_vary() -> None:
+    goal = BestUnder(10.0, confidence=0.5)
+    assert goal.with_spread(lambda: pytest.fail("it asked")) is goal
+    with pytest.raises(ValueError, match=r"confidence must be a number from 0\.5 to 0\.999"):
+        BestUnder(10.0, confidence=0.4)
+
+
 @pytest.mark.parametrize(("limit", "cost"), [(1e15, 1e15 + 1), (1e-310, 0.0)])
 def test_the_utility_agrees_with_the_limit_to_the_last_digit(limit: float, cost: float) -> None:
     goal, quality, costs = BestUnder(limit), np.array([0.9, 0.8]), np.array([cost, limit])

@@ -18,7 +18,7 @@ PAIRS = st.tuples(POSITIVE, st.floats(1.5, 10.0)).map(lambda p: (p[0], p[0] * p[
 GOALS = st.one_of(
     st.just(tw.Quality()),
     st.builds(tw.Tradeoff, POSITIVE, st.none() | POSITIVE, capped=st.booleans(), by=NAMES),
-    st.builds(tw.BestUnder, POSITIVE, by=NAMES),
+    st.builds(tw.BestUnder, POSITIVE, confidence=st.floats(0.5, 0.999), by=NAMES),
     st.builds(tw.CheapestWithin, POSITIVE | st.sampled_from(["1%", "1se", "0.5%"]), by=NAMES),
     st.builds(tw.Knee, by=NAMES),
     st.builds(tw.Frontier, cost=st.none() | PAIRS, by=NAMES),
@@ -70,6 +70,7 @@ def test_a_table_with_wrong_values_is_refused_in_a_sentence(
         ("under:10", tw.BestUnder(10)),
         ("under:10min", tw.BestUnder(600)),
         ("under:500ms", tw.BestUnder(0.5)),
+        ("under:2s,confidence=0.95", tw.BestUnder(2, confidence=0.95)),
         ("under:2GB,by=memory", tw.BestUnder(2e9, by="memory")),
         ("within:1%", tw.CheapestWithin("1%")),
         ("within:0.01", tw.CheapestWithin(0.01)),

@@ -152,7 +152,7 @@ def test_a_stored_study_continues_and_replays(
 def test_an_old_limit_has_no_margin_and_an_old_t_is_drawn_while_others_run(tmp_path: Path) -> None:
     copy = shutil.copy(FOLDER / PARALLEL, tmp_path)
     study = tw.import_study(copy, storage=MemoryStore(), name="parallel")
-    assert study.goal == tw.BestUnder(2.0)
+    assert study.goal == tw.BestUnder(2.0, confidence=0.5)
     assert isinstance(study.strategy, Bayes)
     assert study.strategy.acquisition == MGFI(Exponential(), spread=1.0)
     assert study.strategy.scaling == "std"

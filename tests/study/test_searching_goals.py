@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,39 @@ def test_a_limit_is_met_and_used() -> None:
     assert below.best.cost <= 8.0
     assert within[0] > within[1]
     assert below.best.value > free.best_for(goal).value
+
+
+def kept(confidence: float) -> tuple[float, float]:
+    """How often five new trainings of the pick keep the limit, and how good the picks are, over ten
+    searches. The better a model, the more it costs, and costs vary by 10 %."""
+    rng, goal = np.random.default_rng(0), tw.BestUnder(3.0, confidence=confidence)
+    keeps, value = [], []
+    for seed in range(10):
+        study = tw.create_study({"x": (0.0, 1.0)}, goal=goal, strategy="random", seed=seed)
+        for _ in range(40):
+            trial = study.ask()
+            x = trial.params["x"]
+            study.tell(trial, x, cost=(1 + 4 * x) * math.exp(0.1 * rng.standard_normal()))
+        value.append(study.best.value)
+        new = (1 + 4 * study.best.params["x"]) * np.exp(0.1 * rng.standard_normal(5))
+        keeps.append(np.mean(new <= 3.0))
+    return float(np.mean(keeps)), float(np.mean(value))
+
+
+def test_the_pick_under_a_limit_keeps_it_when_it_is_trained_again() -> None:
+    (often, careful), (half, best) = kept(0.9), kept(0.5)
+    assert often >= 0.85
+    assert half < 0.6
+    assert best - 0.15 < careful < best
+
+
+def test_if_nothing_keeps_a_limit_the_error_says_how_probably_the_cheapest_does() -> None:
+    study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
+    for x, cost in ((0.1, 1.0), (0.1, 1.2), (0.1, 0.9), (0.5, 2.0), (0.9, 4.0)):
+        study.add({"x": x}, x, cost=cost)
+    with pytest.raises(tw.errors.NothingQualifies, match="keeps the limit with a probability of 0"):
+        study.best_for(tw.BestUnder(1.1))
+    assert study.best_for(tw.BestUnder(1.1, confidence=0.5)).params["x"] == 0.1
 
 
 def test_the_cheapest_of_the_good_ones_is_cheaper_than_the_best() -> None:

@@ -104,6 +104,8 @@ def decode(data: PlainData) -> Any:
             values["acquisition"] = EI()  # version 0.1 ignored any other, and stored it
         if kind is MGFI:
             values.setdefault("spread", 1.0)  # version 0.1 always drew for parallel trials
+        if kind is BestUnder:
+            values.setdefault("confidence", 0.5)  # version 0.1 had no margin
         if kind is Tradeoff:
             values.setdefault("capped", True)  # version 0.1 knew no other
         _check_numbers(kind, values)

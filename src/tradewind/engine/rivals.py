@@ -4,10 +4,11 @@ them: results of different data are not compared."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
-from tradewind.engine.propose import Proposer
+from tradewind.engine.propose import Proposer, cost_spread
 from tradewind.goals import Goal
 from tradewind.optimizer.strategies.observed import order_of_search
 from tradewind.optimizer.strategies.strategy import Strategy
@@ -32,6 +33,7 @@ def best_at_size(
     whole = [i for i in whole if _data_of(finished[i]) == data]
     history = proposer.history(proposer.state.claims, by=goal.by)
     goal = strategy.settle(goal, history)
+    goal = goal.with_spread(partial(cost_spread, proposer.state, history, goal.by))
     if goal.open:  # no trial has a cost yet
         return None
     seen = history.take(np.array(whole))

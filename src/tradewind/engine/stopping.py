@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from tradewind.engine.propose import single_threaded
+from tradewind.engine.propose import cost_spread, single_threaded
 from tradewind.engine.session import Session
 from tradewind.log.events import Stopped
 from tradewind.optimizer.stopping import StoppingRule
@@ -19,6 +20,7 @@ def why_stop(session: Session, rules: Sequence[StoppingRule]) -> str | None:
     if not len(history.X):
         return None
     goal = plan.strategy.settle(plan.goal, history)
+    goal = goal.with_spread(partial(cost_spread, session.state, history, goal.by))
     for rule in rules:
         reason: object = single_threaded(rule.reason, session.state.space, goal, history)
         if isinstance(reason, str):

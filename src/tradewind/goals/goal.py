@@ -109,6 +109,11 @@ class Goal(Protocol):
         """The goal with the largest of `costs` as its reference, if it needs one."""
         return self
 
+    def with_spread(self, spread: Callable[[], float]) -> Goal:
+        """The goal for costs that vary. `spread` estimates the standard deviation of the logarithm
+        of a cost from one training to the next; it is called only if the goal needs it."""
+        return self
+
     def cost_scale(self, cost: Array, *, log: bool) -> Array:
         """Costs as they are modelled: the logarithm of a ratio to some reference, or σ."""
         return log_relative_cost(cost, max(float(cost.max()), 1e-300)) if log else cost
@@ -152,7 +157,8 @@ class Goal(Protocol):
         if not is_dataclass(self):
             return object.__repr__(self)
         given = {f.name: getattr(self, f.name) for f in fields(self)}
-        changed = {f.name for f in fields(self) if given[f.name] != f.default}
+        stored = [f for f in fields(self) if f.metadata.get("stored", True)]
+        changed = {f.name for f in stored if given[f.name] != f.default}
         parts = [f"{name}={value!r}" for name, value in given.items() if name in changed]
         return f"{type(self).__name__}({', '.join(parts)})"
 

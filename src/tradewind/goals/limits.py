@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 
 import numpy as np
 
 from tradewind.amounts import Amount
-from tradewind.checks import cost_name, or_none, positive, tolerance
+from tradewind.checks import between, cost_name, or_none, positive, tolerance
 from tradewind.goals.aims import Beat, Extend, Seen
 from tradewind.goals.frontier import extend
 from tradewind.goals.goal import Goal
@@ -18,21 +20,47 @@ from tradewind.types import Array, Mask
 @dataclass(frozen=True, repr=False)
 class BestUnder(Goal):
     """The best quality with a training cost of at most `cost`, a number or text such as "500ms",
-    "10min" or "2GB". `by` names the cost that counts, if trials report several.
+    "10min" or "2GB".
+
+    Costs that are measured vary: a trial counts if a new training of it costs at most as much with
+    probability `confidence`. A confidence of 0.5 leaves no margin, and neither do exact costs. `by`
+    names the cost that counts, if trials report several. `spread` is the standard deviation of the
+    logarithm of a cost from one training to the next, which a study finds out.
 
     >>> study.best_for(tw.BestUnder(30.0)).cost
     30.0
     """
 
     cost: Amount[float] = Amount()
+    confidence: float = field(default=0.9, kw_only=True)
     by: str | None = field(default=None, kw_only=True)
+    spread: float = field(default=0.0, kw_only=True, metadata={"stored": False})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cost", positive("cost", self.cost))
         object.__setattr__(self, "by", or_none(cost_name, "by", self.by))
+        object.__setattr__(self, "confidence", between("confidence", self.confidence, 0.5, 0.999))
+
+    def with_spread(self, spread: Callable[[], float]) -> BestUnder:
+        return replace(self, spread=spread()) if self.confidence > 0.5 else self
+
+    @property
+    def margin_factor(self) -> float:
+        """By how much a trial must stay below the limit. Its own cost and that of the new training
+        both vary, so their ratio varies √2 times as much as one of them."""
+        z = NormalDist().inv_cdf(self.confidence)
+        return math.exp(min(math.sqrt(2.0) * z * self.spread, 700.0))
+
+    def probability(self, cost: float) -> float:
+        """The probability that a new training of a trial with this cost keeps the limit."""
+        if self.spread == 0.0 or cost <= 0.0:
+            return float(cost <= self.cost)
+        room = (math.log(self.cost) - math.log(cost)) / (math.sqrt(2.0) * self.spread)
+        return NormalDist().cdf(room)
 
     def qualifies(self, quality: Array, cost: Array, noise: Array | None = None) -> Mask:
-        return cost <= self.cost
+        with np.errstate(over="ignore"):  # infinity is beyond the limit
+            return cost * self.margin_factor <= self.cost
 
     def utility(self, quality: Array, cost: Array, noise: Array | None = None) -> Array:
         """Qualities within the limit; below them those beyond it, the cheapest first."""
@@ -52,14 +80,17 @@ class BestUnder(Goal):
     def aim(self, seen: Seen, *, rng: np.random.Generator) -> Beat:
         within = seen.quality[self.qualifies(seen.quality, seen.cost)]
         best = float(within.max() if len(within) else seen.quality.min())
-        return Beat(best, best, limit=self.cost)
+        return Beat(best, best, limit=self.cost / self.margin_factor)
 
     def describe(self) -> str:
         return self.in_words("{:g}".format)
 
     def in_words(self, amount: Callable[[float], str]) -> str:
         what = "a cost" if self.by is None else f"a cost ({self.by})"
-        return f"the best quality with {what} of at most {amount(self.cost)}"
+        limit = f"the best quality with {what} of at most {amount(self.cost)}"
+        if self.margin_factor == 1.0 and self.confidence == 0.9:
+            return limit
+        return f"{limit}, kept by a new training with a probability of {self.confidence:.3g}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,11 +13,12 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from tradewind.goals import Quality, best_first
-from tradewind.optimizer.history import History, spread
+from tradewind.optimizer.history import History, spread, spread_evenly
+from tradewind.optimizer.repeats import repeats
 from tradewind.optimizer.strategies.costs import CostScale, fit_price
 from tradewind.optimizer.strategies.worth import fit_quality
 from tradewind.optimizer.surrogates.ensemble import Ensemble, EnsemblePredictor
-from tradewind.optimizer.surrogates.gp import GaussianProcess, cost_process
+from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor, cost_process
 from tradewind.optimizer.transforms import Clip, Standardize
 from tradewind.space import Space
 from tradewind.types import Array, Mask, Normal
@@ -26,6 +27,11 @@ from tradewind.types import Array, Mask, Normal
 # a good configuration; the next trials correct that.
 _QUALITY = GaussianProcess(noise_mean=-4.0, noise_std=3.0)
 _COST = replace(cost_process(), noise_mean=-4.0, noise_std=3.0)
+_EXACT_COST = replace(_COST, noise_mean=-14.0, noise_std=1.0, robust=False)
+_MOST_COSTS = 200  # that tell how much costs vary
+_FEWEST = 8  # costs that can tell noise from structure
+_CLEAR = 3.0  # how much larger the log density under the other model must be
+_EQUAL = 1e-9  # of logarithms of costs
 
 
 @dataclass(frozen=True)
@@ -137,6 +143,35 @@ class Belief:
     @property
     def _degrees(self) -> float:
         return float(max(self.trials - 1, 1))
+
+
+def spread_of_costs(space: Space, history: History, *, measured: bool) -> float:
+    """The standard deviation of the logarithm of a cost from one training of a configuration to the
+    next; 0 if costs are exact.
+
+    They are if all repeats cost the same. Without repeats, costs that no clock has `measured` are
+    exact, too, unless a model with noise makes them clearly more probable."""
+    history = comparable(space, history)
+    history = history.take(np.flatnonzero((history.cost > 0.0) & ~history.raced))
+    history = history.take(spread_evenly(np.arange(len(history.X)), _MOST_COSTS))
+    logs = np.log(history.cost)
+    apart = [float(np.ptp(logs[rows])) for rows in repeats(history)]
+    varies = measured or bool(apart)
+    if max(apart, default=1.0) < _EQUAL or len(logs) < (2 if varies else _FEWEST):
+        return 0.0
+
+    def fit(process: GaussianProcess) -> GPPredictor:
+        rng = np.random.default_rng(0)  # not used: there is no start
+        price = fit_price(process, Quality(), history, log=True, columns=space.columns, rng=rng)
+        assert isinstance(price.model, GPPredictor)
+        return price.model
+
+    if not varies:
+        noisy, exact = fit(replace(_COST, robust=False)), fit(_EXACT_COST)
+        if noisy.log_density < exact.log_density + _CLEAR:
+            return 0.0
+    model = fit(_COST)
+    return math.sqrt(model.noise) * model.scale.scale
 
 
 def _floor(history: History) -> float:

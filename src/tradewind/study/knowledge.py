@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from tradewind.engine.propose import single_threaded
+from tradewind.engine.propose import cost_spread, single_threaded
 from tradewind.engine.session import Session
 from tradewind.goals import CheapestWithin, Goal
 from tradewind.goals.text import AnyGoal, read_goal
@@ -34,6 +35,7 @@ class Knowledge:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._believed: tuple[object, History] | None = None
+        self._spreads: tuple[object, float] | None = None
 
     @property
     def strategy(self) -> Strategy:
@@ -60,7 +62,7 @@ class Knowledge:
         """The history with the noise that repeats reveal, and the goal with its reference."""
         history = with_repeats(history)
         check_costs(goal, history)
-        return history, self.settle(goal, history)
+        return history, self.ready(goal, history)
 
     def best(self, goal: AnyGoal | None) -> FinishedTrial:
         """The best trial under a goal, by default that of the study."""
@@ -115,6 +117,18 @@ class Knowledge:
         if own.reference is not None and (goal.by or name) == (own.by or name):
             goal = goal.settle(np.array([own.reference]))
         return self.strategy.settle(goal, history)
+
+    def ready(self, goal: Goal, history: History) -> Goal:
+        """The goal with a reference, which also knows how much costs vary."""
+        return self.settle(goal, history).with_spread(partial(self._spread, history, goal.by))
+
+    def _spread(self, history: History, by: str | None) -> float:
+        """How much costs vary from one training to the next. The last answer is kept."""
+        key = (by, history.number, history.X.tobytes(), history.cost.tobytes())
+        kept = self._spreads  # read once: another thread may replace it
+        if kept is None or kept[0] != key:
+            kept = self._spreads = (key, cost_spread(self._session.state, history, by))
+        return kept[1]
 
     def noise_of_one_result(self) -> float | None:
         """The standard deviation of one result, if repeats and no folds tell that there is noise.

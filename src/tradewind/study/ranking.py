@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradewind.errors import NothingQualifies
-from tradewind.goals import Goal, best_first, best_of, efficient
+from tradewind.goals import BestUnder, Goal, best_first, best_of, efficient
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import configurations
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
@@ -86,6 +86,9 @@ def nothing_qualifies(goal: Goal, seen: History) -> NothingQualifies:
     why = "none that may win has a known cost"
     if seen.has_costs:
         why = f"the cheapest cost {np.nanmin(seen.cost):.4g}"
+        if isinstance(goal, BestUnder) and goal.spread > 0.0:
+            kept = goal.probability(float(np.nanmin(seen.cost)))
+            why += f", and a new training of it keeps the limit with a probability of {kept:.2g}"
     return NothingQualifies(f"no finished trial meets the goal, {goal.describe()}: {why}")
 
 

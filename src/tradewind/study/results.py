@@ -273,6 +273,7 @@ class StudyResults:
         goal = self._session.plan.goal
         trials, history = self._knowledge.finished(goal.by)
         check_costs(goal, history)
+        goal = self._knowledge.ready(goal, history)
         return recommendation(trials, history, goal, self.strategy, self.space)
 
     def predict(
@@ -390,5 +391,5 @@ class StudyResults:
     def _table(self) -> Table:
         trials, history = self._session.snapshot(by=self._session.plan.goal.by)
         return columns(
-            trials, self.space, history, self._knowledge.settle(self._session.plan.goal, history)
+            trials, self.space, history, self._knowledge.ready(self._session.plan.goal, history)
         )

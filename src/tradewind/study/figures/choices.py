@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tradewind.goals import BestUnder, Tradeoff, best_first
+from tradewind.goals import BestUnder, Goal, Tradeoff, best_first
 from tradewind.study.figures.facts import Facts
 from tradewind.study.known import Known
 from tradewind.types import Array
@@ -62,7 +62,7 @@ def choices(facts: Facts) -> Choices | None:
     largest = max(1.25 * by_alpha[-1].start, alpha or 0.0) or 1.0
     cost = known.contest.seen.cost
     paid = cost[np.isfinite(cost)]
-    by_limit = limit_steps(known, tradeoff.by)
+    by_limit = limit_steps(known, facts.settle(BestUnder(1.0, by=tradeoff.by)))
     return Choices(
         tradeoff,
         alpha,
@@ -152,9 +152,10 @@ def _number(bits: int) -> float:
 # ---- limits ----
 
 
-def limit_steps(known: Known, by: str | None) -> list[Step]:
-    """For every limit from the lowest cost on, the trial that is chosen: the best so far, in order
-    of cost."""
+def limit_steps(known: Known, settled: Goal) -> list[Step]:
+    """For every limit from the lowest that a trial keeps, the trial that is chosen: the best so
+    far, in order of cost. `settled` is the goal with any limit."""
+    assert isinstance(settled, BestUnder)
     seen = known.contest.seen
     order = np.argsort(seen.cost, kind="stable")
     order = order[np.isfinite(seen.cost[order])]
@@ -162,7 +163,8 @@ def limit_steps(known: Known, by: str | None) -> list[Step]:
     best_before = np.maximum.accumulate(np.append(-math.inf, quality))[:-1]
     found: list[Step] = []
     for limit in dict.fromkeys(cost[quality > best_before].tolist()):
-        goal = BestUnder(max(limit, _LEAST), by=by)
+        limit *= settled.margin_factor
+        goal = replace(settled, cost=max(limit, _LEAST))
         found.append(Step(max(limit, 0.0), known.contest.leader(goal)))
     return _winners(known, found)
 

@@ -136,7 +136,7 @@ class Facts:
             paused=None if pause is None else {"reason": pause.reason, "at": pause.at},
             stopped=state.stopped,
             queued=len(state.queue),
-            settle=lambda goal: study._knowledge.settle(goal, history),
+            settle=lambda goal: study._knowledge.ready(goal, history),
         )
 
     @property
