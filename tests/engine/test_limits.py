@@ -19,8 +19,8 @@ from tradewind.log.events import Proposed, Started
 from tradewind.runners.runner import Done, Lost, TrialLimits
 from tradewind.runners.serial import SerialRunner
 from tradewind.runners.simulated import SimulatedRunner, SimulatedWorkers
-from tradewind.strategies import Bayes, Design
-from tradewind.types import State, Trial
+from tradewind.strategies import Bayes, Design, RandomSearch
+from tradewind.types import Proposal, State, Trial
 
 ENDLESS = 20_000  # a search that waits so often will never end
 
@@ -100,6 +100,27 @@ def test_time_that_is_left_is_used(n_workers: int) -> None:
     assert runner.workers is not None
     assert runner.clock <= 100.0
     assert runner.workers.utilization * runner.clock > 90.0  # of 100 seconds of each worker
+
+
+def test_the_time_counts_when_workers_are_ready_and_the_first_trial_is_proposed() -> None:
+    class SlowToStart(Patient):
+        def open(self, objective: Any, limits: TrialLimits) -> SimulatedWorkers:
+            workers = super().open(objective, limits)
+            workers._advance(100.0)
+            return workers
+
+    class SlowAtFirst(RandomSearch):
+        def propose(self, *args: Any, **options: Any) -> Proposal:
+            if not study.trials:
+                assert runner.workers is not None
+                runner.workers._advance(120.0)
+            return super().propose(*args, **options)
+
+    study = create(strategy=SlowAtFirst())
+    runner = SlowToStart(2, duration=constant(4.0))
+    study.optimize(lambda run: 1.0, timeout=10.0, runner=runner)
+    assert states(study)[:2] == ["finished", "finished"]
+    assert runner.clock == 128.0  # a third would take too long
 
 
 def test_a_trial_that_is_expected_to_take_longer_than_is_left_is_not_started() -> None:

@@ -98,13 +98,13 @@ def _quantile(ascending: list[float], share: float) -> float:
 class Budget:
     """What a limit on time or cost leaves for further trials.
 
-    `opened` is when the search began, and `now` tells the time, both on the workers' clock."""
+    The time counts from `opened`, and `now` tells it, both on the clock of the workers."""
 
     def __init__(
         self, limits: Limits, prices: Prices, *, opened: float, now: Callable[[], float]
     ) -> None:
         self._limits, self.prices = limits, prices
-        self._opened, self._now = opened, now
+        self.opened, self._now = opened, now
         self.spent = 0.0
 
     def spend(self, result: Result, usage: Usage | None) -> None:
@@ -129,7 +129,7 @@ class Budget:
         timeout = self._limits.timeout
         if timeout is None:
             return None
-        left = self._opened + timeout - self._now()
+        left = self.opened + timeout - self._now()
         return left if left > 1e-9 * timeout else 0.0  # less would not move a clock
 
     @property

@@ -115,8 +115,8 @@ class Loop:
             self._patiently(lambda: record_spooled(self.session))
         if self.limits.timeout is not None or self.limits.max_cost is not None:
             prices = self._patiently(self._known_prices)
-            opened, now = self.workers.opened, self.workers.now
-            self._budget = Budget(self.limits, prices, opened=opened, now=now)
+            now = self.workers.now  # they are ready, however long they took to start
+            self._budget = Budget(self.limits, prices, opened=now(), now=now)
         while True:
             self._fill()
             interrupts.check()
@@ -141,9 +141,12 @@ class Loop:
         if self.workers.synchronous and self._running:
             return
         while self.workers.free > 0 and self._may_start():
+            before = self.workers.now()
             trial = self._unless_paused(self._next)
             if trial is None:
                 return
+            if self._budget is not None and self._started == 1:  # the first has all the time
+                self._budget.opened += self.workers.now() - before
             self._running[trial.number] = Running(trial, self.workers.now())
             within = None if self._budget is None else self._budget.seconds_for_one
             self.workers.submit(self.session.with_rival(trial), within=within)

@@ -130,7 +130,7 @@ class Workers(Protocol):
 
     @property
     def opened(self) -> float:
-        """When they were opened, on their clock. The timeout of a search counts from then."""
+        """When they were opened, on their clock."""
         ...
 
     def submit(self, trial: Trial, *, within: float | None = None) -> None:
