@@ -95,7 +95,9 @@ def test_another_goal_chooses_another_trial() -> None:
 def test_a_limit_is_on_the_axis_of_costs_and_the_quality_has_its_name() -> None:
     study = create(goal=tw.BestUnder(1.5), metric="accuracy")
     study.add({"x": 0.5, "k": 3}, 0.5, costs={"wall": 1.0})
-    (panel,) = frontier(Facts.of(study)).panels
+    chart = frontier(Facts.of(study))
+    assert chart.title == "Accuracy against cost"
+    (panel,) = chart.panels
     assert panel.x.bound == (1.5, "limit: 1.5")
     assert panel.y.title == "accuracy (higher is better)"
     assert frontier(Facts.of(told((0.5, 1.0)))).panels[0].x.bound is None
@@ -208,7 +210,7 @@ def test_axes_of_all_parameters_have_round_marks_between_their_ends() -> None:
 
 @pytest.mark.parametrize("draw", [frontier, progress, learning_curves])
 def test_a_figure_says_that_it_shows_what_is_believed(draw: Callable[[Facts], Chart]) -> None:
-    told_so = "Results are noisy. The value shown is believed, and it decides; hover to see both."
+    told_so = "Results are noisy: the figure shows what a model believes of each trial"
     assert told_so in draw(Facts.of(ran(folds=3, goal=tw.Tradeoff(0.1)))).note
     assert "noisy" not in draw(facts("quality")).note
 

@@ -53,8 +53,7 @@ def thinning_note(shown: int, of: int) -> str:
 
 def noise_note(facts: Facts) -> str:
     """What a reader must know about values that differ from the measured ones."""
-    name = facts.scale.name
-    said = f"Results are noisy. The {name} shown is believed, and it decides; hover to see both."
+    said = "Results are noisy: the figure shows what a model believes of each trial, which decides."
     return said * facts.is_noisy
 
 

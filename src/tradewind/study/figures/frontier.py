@@ -55,13 +55,17 @@ def frontier(facts: Facts) -> Chart:
     panel = Panel(_costs(facts), value_axis(facts, limits=shown), tuple(layers))
     missing = len(facts.finished) - len(known)
     note = notes(
+        "Efficient: no other trial is both better and cheaper.",
         noise_note(facts),
         partial_note(facts),
         beyond(facts, values, shown),
         thinning_note(len(others), len(rest)),
         f"{counted(missing, 'trial')} without a cost cannot be shown." * (missing > 0),
     )
-    return Chart(NAME, TITLE, _summary(facts), (panel,), note)
+    title = TITLE
+    if facts.scale.metric is not None:
+        title = f"{facts.scale.name[0].upper()}{facts.scale.name[1:]} against {facts.cost.title}"
+    return Chart(NAME, title, _summary(facts), (panel,), note)
 
 
 def _costs(facts: Facts) -> Axis:
