@@ -198,7 +198,7 @@ def test_where_no_trial_meets_the_goal_the_page_says_so_and_marks_none(
     low = steps("limit")[0]["from"]
     page = open_report(with_limit(low / 9, best=None, unanswered=why))
     assert sentence(page) == why
-    expect(page.locator(".eyebrow")).to_have_text("No trial meets the goal · At most this.")
+    expect(page.locator(".eyebrow")).to_have_text("The study’s goal · At most this.")
     assert thumb_and_part(page)[1] is None
     assert (slider(page).get_attribute("aria-valuetext") or "").endswith("No trial.")
     expect(page.locator(".points.moving")).to_have_count(0)

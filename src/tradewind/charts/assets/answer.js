@@ -86,12 +86,13 @@
         trial = store.chosen;
       const size = this.size(trial);
       const { unit } = store.data.study.cost;
-      const value = (key) => tw.format.value(store.cell(trial, key));
-      const [believed, cost] = ["believed", "cost"].map((key) => store.cell(trial, key));
+      const say = (amount) => (typeof amount === "number" ? tw.format.value(amount) : "–");
+      const [value, believed, cost] = ["value", "believed", "cost"].map((key) => store.cell(trial, key));
       const name = this.heading("value", "Value");
-      const pair = [[`${name}, measured`, value("value")], [`${name}, believed`, value("believed")]];
+      const differs = typeof believed === "number" && say(believed) !== say(value);
       return [
-        ...(typeof believed === "number" ? pair : [[name, value("value")]]),
+        [differs ? `${name}, measured` : name, say(value)],
+        ...(differs ? [[`${name}, believed`, say(believed)]] : []),
         [this.heading("cost", "Cost"), typeof cost === "number" ? tw.format.cost(cost, unit) : "–"],
         ...(typeof size === "number" ? [["Training data", tw.format.percent(size)]] : []),
       ];
@@ -111,7 +112,8 @@
     nothing(own) {
       const { unanswered, study } = this.store.data,
         { running } = study.counts;
-      put(this.eyebrow, own && study.counts.finished ? `No trial meets the goal · ${this.store.goal.text}` : "No answer");
+      const goal = study.counts.finished ? `The study’s goal · ${this.store.goal.text}` : "No answer yet";
+      put(this.eyebrow, own ? goal : "Your choice");
       put(this.sentence, own ? brief(unanswered, 900) : "No trial is this cheap.");
       if (running)
         this.sentence.append(` ${tw.format.plural(running, "trial")} ${running === 1 ? "is" : "are"} running.`);
