@@ -170,7 +170,7 @@ class NothingQualifies(NothingFinished):
     >>> study.best_for(tw.BestUnder(1.0))
     Traceback (most recent call last):
         ...
-    tradewind.errors.NothingQualifies: no finished trial meets the goal, ...: the cheapest cost 10
+    tradewind.errors.NothingQualifies: no finished trial meets the goal, ... comes closest, ...
     """
 
 

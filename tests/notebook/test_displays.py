@@ -133,7 +133,7 @@ def test_a_study_shows_its_goal_its_trials_the_best_and_the_efficient_ones() -> 
     page = finished()._repr_html_()
     assert "the best quality, whatever it costs" in page
     assert "8 finished" in page
-    assert "Trial 4 is the most accurate model" in page
+    assert "Trial 4 has the best value: 1 at a cost of 1.5." in page
     assert "Efficient trials, cheapest first" in page
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,15 +48,86 @@ def test_a_choice_is_explained_in_one_sentence() -> None:
     )
     explanation = study.explain()
     assert str(explanation) == (
-        "Trial 1 scores 1.2 points lower than the most accurate model, trial 0; "
-        "it costs 6.4 times less, on 40% of the data."
+        "Trial 1 is the best trade-off: 0.9 at a cost of 2, on 40% of the data. "
+        "Trial 0, which has the best value, scores 1.2 points higher and costs 6.4 times as much, "
+        "on all of the data."
     )
     assert (explanation.choice.number, explanation.most_accurate.number) == (1, 0)
     assert explanation.comparison.gain == pytest.approx(-0.012)
     assert explanation.comparison.cost_ratio == pytest.approx(2.0 / 12.8)
     assert str(study.explain(tw.Quality())) == (
-        "Trial 0 is the most accurate model: 0.912 at a cost of 12.8."
+        "Trial 0 has the best value: 0.912 at a cost of 12.8."
     )
+
+
+@pytest.mark.parametrize(
+    ("goal", "said"),
+    [
+        (tw.Quality(), "Trial 3 has the best accuracy: 0.9 at a cost of 8."),
+        (
+            tw.BestUnder(5.0),
+            "Trial 2 is the best within a cost of 5: accuracy 0.89 at a cost of 4. Without the "
+            "limit, trial 3 scores 1 point higher and costs 2 times as much.",
+        ),
+        (
+            tw.BestUnder(9.0),
+            "Trial 3 is the best within a cost of 9: accuracy 0.9 at a cost of 8. It is the best "
+            "without the limit, too.",
+        ),
+        (
+            tw.CheapestWithin(0.02),
+            "Trial 2 is the cheapest within 2 points of the best accuracy: 0.89 at a cost of 4. "
+            "Trial 3, which has the best accuracy, scores 1 point higher and costs 2 times as "
+            "much.",
+        ),
+        (
+            tw.Tradeoff(0.01, 100.0),
+            "Trial 3 is the best trade-off: accuracy 0.9 at a cost of 8. It also has the best "
+            "accuracy.",
+        ),
+        (
+            tw.Knee(),
+            "Trial 1 is where the frontier bends: accuracy 0.85 at a cost of 2. Trial 3, which has "
+            "the best accuracy, scores 5 points higher and costs 4 times as much.",
+        ),
+        (
+            tw.Frontier(),
+            "4 trials are efficient, from trial 0, accuracy 0.5 at a cost of 1, to trial 3, "
+            "accuracy 0.9 at a cost of 8. Trial 1 is where the frontier bends: accuracy 0.85 at a "
+            "cost of 2.",
+        ),
+    ],
+    ids=repr,
+)
+def test_the_first_sentence_answers_what_the_goal_asks(goal: tw.Goal, said: str) -> None:
+    study = told((0.5, 1.0), (0.85, 2.0), (0.89, 4.0), (0.9, 8.0), metric="accuracy")
+    assert str(study.explain(goal)) == said
+
+
+def test_a_sentence_that_goes_by_belief_shows_belief_and_result() -> None:
+    rng, study = np.random.default_rng(0), create(LINE)
+    for x in np.linspace(0, 1, 12):
+        noise = 0.05 * rng.normal(size=5)
+        study.add({"x": x}, folds=(0.8 - (x - 0.5) ** 2 + noise).tolist(), cost=1.0 + x)
+    said = str(study.explain(tw.BestUnder(1.3)))
+    assert re.search(r": 0\.\d+ \(believed 0\.\d+\) at", said)
+    assert re.search(r"trial \d+, believed to be the best \(0\.\d+\), scores", said)
+
+
+def test_what_comes_closest_is_said_with_units_if_nothing_meets_the_goal() -> None:
+    study = told((0.5, 3.0), (0.9, 2.3), metric="accuracy")
+    measured = [replace(trial, usage=Usage(9.0)) for trial in study.trials]
+    study = create(metric="accuracy")
+    study.add_trials(measured)
+    message = (
+        "no finished trial meets the goal, the best quality with a cost of at most 2 s: "
+        "trial 1 comes closest, with accuracy 0.9 in 2.3 s"
+    )
+    asked = [study.best_for, study.best_result_for, study.explain]
+    for ask in (*asked, lambda goal: study.leaderboard(goal=goal)):
+        with pytest.raises(tw.errors.NothingQualifies) as caught:
+            ask(tw.BestUnder(2.0))
+        assert str(caught.value) == message
 
 
 def test_the_uncertainty_is_said_where_folds_give_one() -> None:
@@ -64,7 +137,7 @@ def test_the_uncertainty_is_said_where_folds_give_one() -> None:
     )
     comparison = study.explain(tw.Tradeoff(alpha=0.1, reference=10.0)).comparison
     assert comparison.known_from == "folds"
-    assert "1.2 ± 1.4 points lower" in str(study.explain(tw.Tradeoff(alpha=0.1, reference=10.0)))
+    assert "1.2 ± 1.4 points higher" in str(study.explain(tw.Tradeoff(alpha=0.1, reference=10.0)))
 
 
 def test_equal_repeats_are_said_without_a_margin() -> None:
@@ -73,28 +146,33 @@ def test_equal_repeats_are_said_without_a_margin() -> None:
         *({"x": 0.5, "value": 0.9, "cost": cost} for cost in (3.0, 3.1)),
         *({"x": 0.7, "value": 0.9, "cost": cost} for cost in (4.0, 4.1)),
     )
-    assert str(study.explain(tw.BestUnder(1.5))).startswith("Trial 0 scores 10 points lower than")
+    assert "Without the limit, trial 2 scores 10 points higher and costs 2.9 times as" in str(
+        study.explain(tw.BestUnder(1.5))
+    )
     assert str(study.compare(2, 4)) == (
-        "trial 4 scores the same as trial 2 in all of these runs; it costs 1.3 times more"
+        "trial 4 scores the same as trial 2 in all of these runs; it costs 1.3 times as much"
     )
 
 
 def test_losses_and_other_values_are_said_in_their_own_numbers() -> None:
     study = added({"value": 0.5, "cost": 4.0}, {"value": 0.531, "cost": 1.0}, direction="minimize")
     words = str(study.explain(tw.Tradeoff(alpha=1.0, reference=4.0)))
-    assert words.startswith("Trial 1 has a loss 0.031 higher than the most accurate model, trial 0")
+    assert words == (
+        "Trial 1 is the best trade-off: a loss of 0.531 at a cost of 1. Trial 0, which has the "
+        "lowest loss, has a loss 0.031 lower and costs 4 times as much."
+    )
     rewards = added({"value": 250.0, "cost": 4.0}, {"value": 130.0, "cost": 1.0})
     words = str(rewards.explain(tw.Tradeoff(alpha=1000.0, reference=4.0)))
-    assert words.startswith("Trial 1 scores 120 lower than the most accurate model, trial 0")
+    assert words.endswith(
+        "Trial 0, which has the best value, scores 120 higher and costs 4 times as much."
+    )
 
 
 def test_what_is_not_known_is_not_said() -> None:
     assert str(told((0.5, None)).explain()) == (
-        "Trial 0 is the only configuration that was finished: 0.5."
+        "Trial 0 is the only configuration that has finished: 0.5."
     )
-    assert str(told((0.5, None), (0.7, None)).explain()) == (
-        "Trial 1 is the most accurate model: 0.7."
-    )
+    assert str(told((0.5, None), (0.7, None)).explain()) == ("Trial 1 has the best value: 0.7.")
     with pytest.raises(NothingFinished):
         create().explain()
 
@@ -116,7 +194,7 @@ def test_a_raced_trial_is_said_to_be_an_estimate() -> None:
         (1.04, 1.0, "costs 4% more"),
         (1.0, 1.1, "costs 1.1 times less"),
         (1.0, 2.5, "costs 2.5 times less"),
-        (250.0, 1.0, "costs 250 times more"),
+        (250.0, 1.0, "costs 250 times as much"),
     ],
 )
 def test_costs_are_compared_in_words(cost: float, other: float, words: str) -> None:
@@ -129,11 +207,11 @@ def test_measured_costs_are_times_and_named_ones_keep_their_name() -> None:
     timed.optimize(lambda trial: trial.params["x"], n_trials=2, show_progress=False)
     assert isinstance(timed.trials[0].usage, Usage)
     words = str(timed.compare(0, 1))
-    assert any(w in words for w in (" faster", " slower", "costs the same"))
+    assert any(w in words for w in (" faster", " as long", " longer", "costs the same"))
     paid = create(LINE, cost="money")
     for cost in (1.0, 4.0):
         paid.tell(paid.ask(), cost, cost=cost)
-    assert str(paid.compare(0, 1)).endswith("it costs 4 times more (money)")
+    assert str(paid.compare(0, 1)).endswith("it costs 4 times as much (money)")
     assert str(paid.explain()).endswith("at a cost of 4 (money).")
 
 

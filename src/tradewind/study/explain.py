@@ -1,22 +1,36 @@
-"""A choice in one sentence: what it costs and what it gains against the most accurate model."""
+"""A choice in one or two sentences: the answer to what was asked, and what it gives up."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tradewind.goals import BestUnder, CheapestWithin, Frontier, Goal, Knee, Quality, Tradeoff
 from tradewind.html import paragraph
 from tradewind.study.compare import Comparison
-from tradewind.study.words import cost_amount, cost_compared, share, size_compared, unit_of_cost
+from tradewind.study.words import (
+    Scale,
+    at_cost,
+    chance_to_keep,
+    cost_compared,
+    share,
+    shown,
+    unit_of_cost,
+    within,
+)
 from tradewind.types import FinishedTrial
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """What a choice costs and gains against the most accurate model. `str()` is the sentence.
+    """The best trial under a goal, and what the most accurate one would give and cost instead.
+    `str()` says it in a sentence or two.
 
-    - `choice`: the best trial under a goal; `most_accurate`: the one with the best quality.
+    - `choice`: the best trial under `goal`; `most_accurate`: the one with the best quality.
     - `comparison`: `choice` against `most_accurate`; its `gain` is usually negative.
     - `n_configurations`: how many configurations were finished.
+    - `believed`: the values that a model believes the two to have, if results are noisy.
+    - `efficient`: the efficient trials, cheapest first, if the goal is the whole frontier.
+    - `within`: the limit in words, if not that of the goal.
 
     >>> explanation = study.explain()
     >>> explanation.choice.number, explanation.most_accurate.number
@@ -27,6 +41,10 @@ class Explanation:
     most_accurate: FinishedTrial
     comparison: Comparison
     n_configurations: int
+    goal: Goal
+    believed: tuple[float, float] | None = None
+    efficient: tuple[FinishedTrial, ...] = ()
+    within: str = ""
 
     @property
     def is_most_accurate(self) -> bool:
@@ -34,7 +52,8 @@ class Explanation:
         return self.choice.repeats(self.most_accurate)
 
     def __str__(self) -> str:
-        return self._alone() if self.is_most_accurate else self._compared()
+        other = "" if self.n_configurations == 1 or self.efficient else self._other()
+        return " ".join(filter(None, [self._range(), self._answer(), other, self._note()]))
 
     def __repr__(self) -> str:
         return f"<Explanation: {self}>"
@@ -42,32 +61,87 @@ class Explanation:
     def _repr_html_(self) -> str:
         return paragraph(str(self))
 
-    def _alone(self) -> str:
-        choice, (_, cost) = self.choice, self.comparison.costs
-        rank = "the most accurate model"
-        if self.n_configurations == 1:
-            rank = "the only configuration that was finished"
-        result = f"{'' if self.comparison.scale.maximize else 'a loss of '}{choice.value:.4g}"
-        unit = unit_of_cost(choice, self.comparison.by)
-        price = "" if cost is None else f" at a cost of {cost_amount(cost, unit)}"
-        size = f", on {share(choice.train_size)}" * (choice.train_size < 1.0)
-        return f"Trial {choice.number} is {rank}: {result}{price}{size}.{self._note()}"
+    def _range(self) -> str:
+        """What is efficient, for a goal that asks for it."""
+        if len(self.efficient) < 2:
+            return ""
+        first, last = (
+            f"trial {t.number}, {self._said(t)}{self._price(t)}"
+            for t in (self.efficient[0], self.efficient[-1])
+        )
+        return f"{len(self.efficient)} trials are efficient, from {first}, to {last}."
 
-    def _compared(self) -> str:
-        it, choice, best = self.comparison, self.choice, self.most_accurate
-        quality = it.scale.compared(it.gain, it.difference.margin(it.level))
-        if it.gain >= 0.0:  # repeats or a model rank the other one higher, if not by much
-            quality = "scores as well as" if it.scale.maximize else "has as small a loss as"
-        words = f"Trial {choice.number} {quality} the most accurate model, trial {best.number}"
-        cost, other = it.costs[1], it.costs[0]
-        costs = cost_compared(cost, other, choice, it.by)
-        size = size_compared(choice, best)
-        if not costs:
-            return f"{words}{f', {size}' if size else ''}; no cost is known.{self._note()}"
-        return f"{words}; it {costs}{f', {size}' if size else ''}.{self._note()}"
+    def _answer(self) -> str:
+        choice, rank = self.choice, self._rank()
+        value = shown(choice.value) if rank.endswith(self._scale.best) else self._said(choice)
+        if self.believed is not None and shown(self.believed[0]) != shown(choice.value):
+            value += f" (believed {shown(self.believed[0])})"
+        size = f", on {share(choice.train_size)}" * (choice.train_size < 1.0)
+        kept = chance_to_keep(self.goal, self.comparison.costs[1])
+        return f"Trial {choice.number} {rank}: {value}{self._price(choice)}{size}{kept}."
+
+    def _rank(self) -> str:
+        """`is the best within 2 s`: what the choice is, in the words of the goal."""
+        if self.n_configurations == 1:
+            return "is the only configuration that has finished"
+        match self.goal:
+            case BestUnder(cost=limit):
+                unit = unit_of_cost(self.choice, self.goal.by)
+                return f"is the best {self.within or within(limit, unit)}"
+            case CheapestWithin(tolerance=tolerance):
+                return f"is the cheapest within {self._tolerance(tolerance)} of {self._scale.best}"
+            case Tradeoff(alpha=alpha) if alpha > 0:
+                return "is the best trade-off"
+            case Frontier() if len(self.efficient) == 1:
+                return "is the only efficient one"
+            case Knee() | Frontier():
+                return "is where the frontier bends"
+            case Quality() | Tradeoff():
+                return f"has {self._scale.best}"
+            case _:
+                return "is the best under the goal"
+
+    def _tolerance(self, tolerance: float | str) -> str:
+        if isinstance(tolerance, str):
+            return "one standard error" if tolerance == "1se" else tolerance
+        return self._scale.amount(tolerance)
+
+    def _other(self) -> str:
+        """What the most accurate trial would change; nothing if the goal asks for that one."""
+        limited = isinstance(self.goal, BestUnder)
+        if self.is_most_accurate:
+            if not self.goal.needs_cost:
+                return ""
+            also = (
+                "is the best without the limit, too" if limited else f"also has {self._scale.best}"
+            )
+            return f"It {also}."
+        it, best = self.comparison, self.most_accurate
+        other = f"trial {best.number}"
+        if self.believed is not None:
+            other += f", believed to be the best ({shown(self.believed[1])}),"
+        elif not limited:
+            other += f", which has {self._scale.best},"
+        other = f"Without the limit, {other}" if limited else other.capitalize()
+        quality = self._scale.differs(-it.gain, it.difference.margin(it.level))
+        costs = cost_compared(*it.costs, best, it.by)
+        size = "" if best.train_size == self.choice.train_size else f", on {share(best.train_size)}"
+        return f"{other} {' and '.join(filter(None, [quality, costs]))}{size}."
+
+    @property
+    def _scale(self) -> Scale:
+        return self.comparison.scale
+
+    def _said(self, trial: FinishedTrial) -> str:
+        return self._scale.said(trial.value)
+
+    def _price(self, trial: FinishedTrial) -> str:
+        by = self.goal.by
+        cost = trial.cost if by is None else trial.cost_of(by)
+        return "" if cost is None else f" {at_cost(cost, unit_of_cost(trial, by))}"
 
     def _note(self) -> str:
         raced = [t.number for t in (self.choice, self.most_accurate) if t.raced]
         if not raced:
             return ""
-        return f" (The value of trial {raced[0]} is an estimate: it was stopped after some folds.)"
+        return f"(The value of trial {raced[0]} is an estimate: it was stopped after some folds.)"

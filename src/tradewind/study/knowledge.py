@@ -23,7 +23,6 @@ from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
 from tradewind.study.compare import find
 from tradewind.study.known import Known
-from tradewind.study.ranking import Contest
 from tradewind.study.recommend import check_costs, finished_of
 from tradewind.study.words import Scale
 from tradewind.types import Array, FinishedTrial, Trial
@@ -69,17 +68,25 @@ class Knowledge:
         known = self.known(goal)
         return known.trials[known.choice]
 
-    def known(self, goal: AnyGoal | None) -> Known:
-        """What the finished trials say under a goal, by default that of the study."""
+    def known(self, goal: AnyGoal | None, *, believed: bool = True) -> Known:
+        """What the finished trials say under a goal, by default that of the study, as they are
+        `believed` or as they are."""
         goal = self.asked(goal)
         trials, history = self.finished(goal.by)
-        return self.known_from(trials, history, goal)
+        return self.known_from(trials, history, goal, believed=believed)
 
-    def known_from(self, trials: list[FinishedTrial], history: History, goal: Goal) -> Known:
+    def known_from(
+        self,
+        trials: list[FinishedTrial],
+        history: History,
+        goal: Goal,
+        *,
+        believed: bool = True,
+    ) -> Known:
         """What these finished trials say under a goal. Their history uses the cost of the goal."""
         history, goal = self.settled(history, goal)
-        believed, scale = self.as_believed(history), self.scale(trials)
-        return Known(trials, history, believed, goal, self.strategy, scale)
+        known = self.as_believed(history) if believed else history
+        return Known(trials, history, known, goal, self.strategy, self.scale(trials))
 
     def find(self, trial: Trial | int) -> FinishedTrial:
         """The finished trial that is given, as a trial or by its number."""
@@ -88,9 +95,8 @@ class Knowledge:
 
     def best_first(self, goal: AnyGoal) -> list[FinishedTrial]:
         """The first trials of all configurations that may win, the best one first."""
-        trials, history, goal = self.known_for(goal)
-        contest = Contest.of(history, self.as_believed(history), self.strategy)
-        return [trials[i] for i in contest.best_first(goal)]
+        known = self.known(goal)
+        return [known.trials[i] for i in known.qualified().best_first(known.goal)]
 
     def as_believed(self, history: History) -> History:
         """The history as it is believed. Fitting a model takes time, so the last one is kept."""

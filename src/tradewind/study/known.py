@@ -8,14 +8,15 @@ from functools import cached_property
 
 import numpy as np
 
-from tradewind.goals import Goal, Quality
+from tradewind.errors import NothingQualifies
+from tradewind.goals import Frontier, Goal, Quality
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import configurations
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.study.compare import compare_trials
 from tradewind.study.explain import Explanation
 from tradewind.study.ranking import Contest, efficient_trials
-from tradewind.study.words import Scale
+from tradewind.study.words import Scale, at_cost, chance_to_keep, goal_in_words, unit_of_costs
 from tradewind.types import FinishedTrial
 
 
@@ -35,24 +36,58 @@ class Known:
     def contest(self) -> Contest:
         return Contest.of(self.history, self.believed, self.strategy)
 
+    def qualified(self) -> Contest:
+        """The contest, or `NothingQualifies` if no trial that may win meets the condition of the
+        goal."""
+        if self.shortfall:
+            raise NothingQualifies(self.shortfall)
+        return self.contest
+
     @cached_property
     def choice(self) -> int:
         """The best trial under the goal. `NothingQualifies` if none meets its condition."""
-        return self.contest.winner(self.goal)
+        return self.qualified().winner(self.goal)
+
+    @cached_property
+    def shortfall(self) -> str:
+        """That no trial meets the condition of the goal, and which one comes closest; nothing if
+        one does."""
+        goal, seen = self.goal, self.contest.seen
+        if goal.qualifies(seen.quality, seen.cost, seen.noise).any():
+            return ""
+        unit = unit_of_costs(self.trials, goal.by)
+        said = f"no finished trial meets the goal, {goal_in_words(goal, unit)}"
+        if not seen.has_costs:
+            return f"{said}: none that may win has a known cost"
+        closest = self.contest.winner(goal)
+        trial, cost = self.trials[closest], float(self.history.cost[closest])
+        result = self.scale.said(trial.value) + (f" {at_cost(cost, unit)}" if cost == cost else "")
+        kept = chance_to_keep(goal, cost)
+        return f"{said}: trial {trial.number} comes closest, with {result}{kept}"
 
     @cached_property
     def efficient(self) -> list[int]:
         """The efficient trials, cheapest first."""
         return efficient_trials(self.history, self.believed, self.strategy)
 
-    def explain(self, choice: int) -> Explanation:
-        """What this choice costs and gains against the most accurate trial."""
-        best = self._most_accurate
+    def explain(self, choice: int, goal: Goal | None = None, *, within: str = "") -> Explanation:
+        """Why this trial is the choice under a settled goal, by default this one, and what the most
+        accurate one would change. `within` is the limit in words, if not that of the goal."""
+        goal = self.goal if goal is None else goal
+        best, quality = self._most_accurate, self.believed.quality
         comparison = compare_trials(
-            self.trials, self.history, best, choice, scale=self.scale, by=self.goal.by
+            self.trials, self.history, best, choice, scale=self.scale, by=goal.by
         )
+        values = [float(self.history.sign * quality[i]) for i in (choice, best)]
         return Explanation(
-            self.trials[choice], self.trials[best], comparison, self._n_configurations
+            self.trials[choice],
+            self.trials[best],
+            comparison,
+            self._n_configurations,
+            goal,
+            None if np.array_equal(quality, self.history.quality) else (values[0], values[1]),
+            tuple(self.trials[i] for i in self.efficient) if isinstance(goal, Frontier) else (),
+            within,
         )
 
     @cached_property

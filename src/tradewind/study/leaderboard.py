@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,7 +83,7 @@ class Leaderboard:
 
 
 def leaderboard(
-    trials: list[FinishedTrial],
+    trials: Sequence[FinishedTrial],
     history: History,
     believed: History,
     order: list[int],

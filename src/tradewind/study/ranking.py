@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradewind.errors import NothingQualifies
-from tradewind.goals import BestUnder, Goal, best_first, best_of, efficient
+from tradewind.goals import Goal, best_first, best_of, efficient
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import configurations
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
@@ -19,7 +18,8 @@ from tradewind.types import Array, Indices, Mask
 
 @dataclass(frozen=True)
 class Contest:
-    """The trials that may win, ready to be asked for the winner under many goals.
+    """The trials that may win, ready to be asked for the winner under many goals. If none meets the
+    condition of a goal, the one that comes closest wins: `Known.qualified` checks before.
 
     `allowed` (n,) are those trials, `rows` their indices, and `seen` what is believed of them."""
 
@@ -36,22 +36,19 @@ class Contest:
 
     def leader(self, goal: Goal) -> int:
         """The index of the best trial under a settled goal; of repeats, the first. Among equals the
-        cheapest wins. `NothingQualifies` if no trial meets the condition of the goal."""
+        cheapest wins."""
         return int(self.rows[best_of(self._utility(goal), self.seen.cost)])
 
     def best_first(self, goal: Goal) -> list[int]:
         """The indices of the trials that may win, best first under a settled goal. Of repeats, only
-        the first is there. `NothingQualifies` if no trial meets the condition of the goal."""
+        the first is there."""
         order = best_first(self._utility(goal), self.seen.cost)
         _, first = np.unique(configurations(self.seen)[order], return_index=True)
         best: list[int] = self.rows[order[np.sort(first)]].tolist()
         return best
 
     def _utility(self, goal: Goal) -> Array:
-        seen = self.seen
-        if not goal.qualifies(seen.quality, seen.cost, seen.noise).any():
-            raise nothing_qualifies(goal, seen)
-        return goal.utility(seen.quality, seen.cost, seen.noise)
+        return goal.utility(self.seen.quality, self.seen.cost, self.seen.noise)
 
     def winner(self, goal: Goal) -> int:
         """The index of the best trial under a settled goal. Of repeats, it is the typical one."""
@@ -60,11 +57,6 @@ class Contest:
     def typical(self, index: int) -> int:
         """This trial, or the typical one among its repeats."""
         return typical([index], self.history, self.allowed)[0]
-
-
-def winner(history: History, believed: History, goal: Goal, strategy: Strategy) -> int:
-    """The index of the best trial under a settled goal, among those that may win."""
-    return Contest.of(history, believed, strategy).winner(goal)
 
 
 def typical(chosen: list[int], history: History, allowed: Mask) -> list[int]:
@@ -79,17 +71,6 @@ def _middle(repeats: Indices, quality: Array) -> int:
     results = quality[repeats]
     mean = float((results / len(repeats)).sum())
     return int(repeats[np.argmin(np.abs(results - mean))])
-
-
-def nothing_qualifies(goal: Goal, seen: History) -> NothingQualifies:
-    """The error for a goal whose condition none of the trials meets that may win."""
-    why = "none that may win has a known cost"
-    if seen.has_costs:
-        why = f"the cheapest cost {np.nanmin(seen.cost):.4g}"
-        if isinstance(goal, BestUnder) and goal.spread > 0.0:
-            kept = goal.probability(float(np.nanmin(seen.cost)))
-            why += f", and a new training of it keeps the limit with a probability of {kept:.2g}"
-    return NothingQualifies(f"no finished trial meets the goal, {goal.describe()}: {why}")
 
 
 def efficient_trials(

@@ -30,7 +30,7 @@ from tradewind.study.knowledge import Knowledge
 from tradewind.study.leaderboard import Leaderboard, leaderboard
 from tradewind.study.notebook import study_card
 from tradewind.study.predictions import Predicted, Wanted, predict
-from tradewind.study.ranking import Contest, efficient_trials, winner
+from tradewind.study.ranking import efficient_trials
 from tradewind.study.recommend import Recommendation, check_costs, recommendation
 from tradewind.study.tables import Table, columns, data_frame, write_study
 from tradewind.types import FinishedTrial, Trial, Trials
@@ -167,8 +167,8 @@ class StudyResults:
         >>> study.best_result_for(tw.Quality()).value
         0.95
         """
-        trials, history, goal = self._knowledge.known_for(goal)
-        return trials[winner(history, history, goal, self.strategy)]
+        known = self._knowledge.known(goal, believed=False)
+        return known.trials[known.choice]
 
     def leaderboard(
         self, top: int = 10, *, goal: AnyGoal | None = None, level: float = LEVEL
@@ -185,22 +185,27 @@ class StudyResults:
             3     1   0.91      0.91    40  depth=4, rate=0.1
         """
         top, level = checks.whole("top", top, 1), checks.probability("level", level)
-        trials, history, goal = self._knowledge.known_for(goal)
-        known = self._knowledge.as_believed(history)
-        contest = Contest.of(history, known, self.strategy)
-        order = [contest.typical(i) for i in contest.best_first(goal)[:top]]
+        known = self._knowledge.known(goal)
+        contest = known.qualified()
+        order = [contest.typical(i) for i in contest.best_first(known.goal)[:top]]
         noise = self._knowledge.noise_of_one_result()
-        return leaderboard(trials, history, known, order, noise=noise, level=level, by=goal.by)
+        return leaderboard(
+            *(known.trials, known.history, known.believed, order),
+            noise=noise,
+            level=level,
+            by=known.goal.by,
+        )
 
     def explain(self, goal: AnyGoal | None = None) -> Explanation:
-        """One sentence on what the best trial under a goal, by default that of the study, costs and
-        gains against the most accurate one.
+        """The best trial under a goal, by default that of the study, and what the one with the best
+        quality would give and cost instead, in a sentence or two.
 
         >>> print(study.explain())
-        Trial 4 scores 1 point lower than the most accurate model, trial 5; it costs 1.2 times less.
-        >>> print(study.explain("within:5%"))
-        Trial 3 scores 4 points lower than the most accurate model, trial 5; it costs 1.5 times
-        less.
+        Trial 4 is the best trade-off: 0.94 at a cost of 50. Trial 5, which has the best value,
+        scores 1 point higher and costs 1.2 times as much.
+        >>> print(study.explain("under:30"))
+        Trial 2 is the best within a cost of 30: 0.86 at a cost of 30. Without the limit, trial 5
+        scores 9 points higher and costs 2 times as much.
         """
         known = self._knowledge.known(goal)
         return known.explain(known.choice)
@@ -213,7 +218,7 @@ class StudyResults:
 
         >>> print(study.compare(4, 5))
         trial 5 scores 1 point higher than trial 4: nothing is known about the noise, so this may be
-        luck; it costs 1.2 times more
+        luck; it costs 1.2 times as much
         """
         level = checks.probability("level", level)
         trials, history = self._knowledge.finished()

@@ -50,8 +50,8 @@ class Study(OwnLoop):
     >>> for depth in range(1, 9):
     ...     study.enqueue({"depth": depth, "rate": 0.1})
     >>> study.optimize(objective, n_trials=8)
-    >>> print(study.explain())
-    Trial 4 scores 1 point lower than the most accurate model, trial 5; it costs 1.2 times less.
+    >>> print(study.explain(tw.Quality()))
+    Trial 5 has the best value: 0.95 at a cost of 60.
     """
 
     def __init__(self, session: Session, *, name: str) -> None:
@@ -240,7 +240,7 @@ class Study(OwnLoop):
 
         >>> study.change_goal("quality")
         >>> print(study.explain())
-        Trial 5 is the most accurate model: 0.95 at a cost of 60.
+        Trial 5 has the best value: 0.95 at a cost of 60.
         """
         self._session.change_goal(read_goal(goal))
 

@@ -11,7 +11,7 @@ from tradewind.amounts import memory
 from tradewind.amounts import number as number
 from tradewind.amounts import percent as percent
 from tradewind.amounts import spoken as spoken
-from tradewind.goals import Goal
+from tradewind.goals import BestUnder, Goal
 from tradewind.types import FinishedTrial, Trial
 
 _CLOCKS = ("wall", "cpu", "gpu")
@@ -61,14 +61,34 @@ class Scale:
 
     def compared(self, gain: float, margin: float | None = None) -> str:
         """`scores 1.2 points lower than`; a gain means better."""
+        return f"{self.differs(gain, margin)} {'as' if gain == 0.0 else 'than'}"
+
+    def differs(self, gain: float, margin: float | None = None) -> str:
+        """`scores 1.2 points lower`; a gain means better."""
         amount = self.amount(gain, margin)
         if gain == 0.0:
-            return "scores the same as" if self.maximize else f"has the same {self.name} as"
+            return "scores the same" if self.maximize else f"has the same {self.name}"
         if self.maximize:
-            return f"scores {amount} {'higher' if gain > 0 else 'lower'} than"
+            return f"scores {amount} {'higher' if gain > 0 else 'lower'}"
         if self.metric:
-            return f"has {amount} {'less' if gain > 0 else 'more'} {self.metric} than"
-        return f"has a loss {amount} {'lower' if gain > 0 else 'higher'} than"
+            return f"has {amount} {'less' if gain > 0 else 'more'} {self.metric}"
+        return f"has a loss {amount} {'lower' if gain > 0 else 'higher'}"
+
+    def said(self, value: float) -> str:
+        """`accuracy 0.912`, `0.912` or `a loss of 0.34`."""
+        if self.metric:
+            return f"{self.metric} {shown(value)}"
+        return shown(value) if self.maximize else f"a loss of {shown(value)}"
+
+    @property
+    def best(self) -> str:
+        """`the best accuracy`, `the best value` or `the lowest loss`."""
+        return f"the {'best' if self.maximize or self.metric else 'lowest'} {self.name}"
+
+
+def shown(value: float) -> str:
+    """A value wherever it is written: as the objective returned it, with four digits."""
+    return f"{value:.4g}"
 
 
 def rounded(value: float, error: float) -> str:
@@ -108,6 +128,21 @@ def cost_amount(cost: float, unit: str, digits: int | None = None) -> str:
     return number(cost, digits) + (f" ({unit})" if unit else "")
 
 
+def at_cost(cost: float, unit: str) -> str:
+    """`in 12 s`, `with 190 MB of memory`, `at a cost of 3.2 (money)`."""
+    amount = cost_amount(cost, unit)
+    if unit == "s":
+        return f"in {amount}"
+    return f"with {amount} of memory" if unit == "bytes" else f"at a cost of {amount}"
+
+
+def within(limit: float, unit: str) -> str:
+    """`within 10 min`, `within 2 GB`, `within a cost of 3.2 (money)`."""
+    if unit in ("s", "bytes"):
+        return f"within {exact_time(limit) if unit == 's' else memory(limit)}"
+    return f"within a cost of {limit:g}" + (f" ({unit})" if unit else "")
+
+
 def goal_in_words(goal: Goal, unit: str) -> str:
     """What a goal wants, with its costs in seconds or bytes if that is their unit: `the best
     quality with a cost of at most 95 min`."""
@@ -115,6 +150,15 @@ def goal_in_words(goal: Goal, unit: str) -> str:
         return goal.describe()
 
     return goal.in_words(exact_time if unit == "s" else memory)
+
+
+def chance_to_keep(goal: Goal, cost: float | None) -> str:
+    """`, and a new training of it keeps the limit with a probability of 0.93`, if the goal is a
+    limit and costs vary."""
+    if cost is None or not isinstance(goal, BestUnder) or goal.spread == 0.0:
+        return ""
+    kept = goal.probability(cost)
+    return f", and a new training of it keeps the limit with a probability of {kept:.2g}"
 
 
 def exact_time(seconds: float) -> str:
@@ -129,11 +173,11 @@ def exact_time(seconds: float) -> str:
 def cost_compared(
     cost: float | None, other: float | None, trial: FinishedTrial, by: str | None
 ) -> str:
-    """`trains 6.4 times faster`, or `trains 4% faster`, for a trial that costs `cost` where another
-    costs `other`; nothing if one of the two is unknown."""
+    """`trains 6.4 times faster`, `takes 1.4 times as long`, or `takes 4% longer`, for a trial that
+    costs `cost` where another costs `other`; nothing if one of the two is unknown."""
     if cost is None or other is None:
         return ""
-    less, more, note = _cost_words(trial, by)
+    less, times, more, note = _cost_words(trial, by)
     if abs(cost - other) <= _SAME * max(cost, other):
         return f"costs the same{note}"
     if cost == 0.0:
@@ -141,29 +185,23 @@ def cost_compared(
     if other == 0.0:
         return f"costs {number(cost)}{note} where the other costs nothing"
     ratio = max(cost / other, other / cost)
-    by_much = f"{number(ratio)} times"
     if ratio < _TIMES:
         by_much = percent(round(abs(cost - other) / other, 2))
-    return (less if cost < other else more).format(by_much=by_much)
+        return (less if cost < other else more).format(by_much)
+    return (less if cost < other else times).format(f"{number(ratio)} times")
 
 
-def _cost_words(trial: FinishedTrial, by: str | None) -> tuple[str, str, str]:
-    """How to say that a trial costs less or more than another, and a note that names the cost."""
+def _cost_words(trial: FinishedTrial, by: str | None) -> tuple[str, str, str, str]:
+    """How to say that a trial costs less than another, so many times as much, or so many percent
+    more; and a note that names the cost."""
     unit = unit_of_cost(trial, by)
     if unit == "s":
-        return "trains {by_much} faster", "trains {by_much} slower", ""
+        return "trains {} faster", "takes {} as long", "takes {} longer", ""
     if unit == "bytes":
-        return "needs {by_much} less memory", "needs {by_much} more memory", " in memory"
+        needs = "needs {} less memory", "needs {} as much memory", "needs {} more memory"
+        return *needs, " in memory"
     note = f" ({unit})" if unit else ""
-    return f"costs {{by_much}} less{note}", f"costs {{by_much}} more{note}", note
-
-
-def size_compared(trial: FinishedTrial, other: FinishedTrial) -> str:
-    """`on 40% of the data`; nothing if both use all of it."""
-    if trial.train_size == other.train_size:
-        return f"both on {share(trial.train_size)}" * (trial.train_size < 1.0)
-    instead = f" instead of {percent(other.train_size)}" * (other.train_size < 1.0)
-    return f"on {share(trial.train_size)}{instead}"
+    return f"costs {{}} less{note}", f"costs {{}} as much{note}", f"costs {{}} more{note}", note
 
 
 def share(size: float) -> str:

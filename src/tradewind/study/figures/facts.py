@@ -11,7 +11,7 @@ import numpy as np
 
 from tradewind.amounts import memory
 from tradewind.charts.chart import Format
-from tradewind.errors import NothingFinished, NothingQualifies
+from tradewind.errors import NothingFinished
 from tradewind.goals import Goal
 from tradewind.goals.text import AnyGoal
 from tradewind.optimizer.history import History
@@ -20,7 +20,15 @@ from tradewind.space import Space
 from tradewind.study.compare import LEVEL
 from tradewind.study.insights import Effects, Importance, effects
 from tradewind.study.known import Known
-from tradewind.study.words import Scale, cost_amount, exact_time, goal_in_words, share, unit_of_cost
+from tradewind.study.words import (
+    Scale,
+    cost_amount,
+    exact_time,
+    goal_in_words,
+    share,
+    shown,
+    unit_of_cost,
+)
 from tradewind.types import Array, FinishedTrial, Indices, State, Trial
 
 if TYPE_CHECKING:
@@ -177,21 +185,8 @@ class Facts:
                 return f"The goal needs costs. {NO_COSTS}"
             failed = self.count(State.FAILED) and not self.count(State.RUNNING)
             return "Every trial that has ended has failed." if failed else NOTHING_FINISHED
-        try:
-            return self.known.choice
-        except NothingQualifies as error:
-            text = str(error)
-            return f"{text[0].upper()}{text[1:]}."
-
-    def sentence(self, index: int) -> str:
-        """What `study.explain` says if this trial is chosen."""
-        if index not in self._sentences and self.known is not None:
-            self._sentences[index] = str(self.known.explain(index))
-        return self._sentences[index]
-
-    @cached_property
-    def _sentences(self) -> dict[int, str]:
-        return {}
+        text = self.known.shortfall
+        return f"{text[0].upper()}{text[1:]}." if text else self.known.choice
 
     @cached_property
     def efficient(self) -> list[int]:
@@ -236,7 +231,7 @@ class Facts:
 
     def say_value(self, value: float) -> str:
         """`0.9124`."""
-        return f"{value:.4g}"
+        return shown(value)
 
     def say(self, index: int) -> str:
         """`trial 12 (0.9124 for 3.2 min)`, for a finished trial."""

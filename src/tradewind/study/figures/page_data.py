@@ -7,11 +7,12 @@ each change that they would misread.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tradewind.charts.chart import Chart
-from tradewind.goals import Tradeoff
+from tradewind.goals import BestUnder, Goal, Tradeoff
 from tradewind.space.conditions import written
 from tradewind.space.parameters import Float, Int, Parameter, TrainSize
 from tradewind.study.figures.choices import Choices, Step, choices
@@ -152,12 +153,12 @@ def answer(facts: Facts) -> dict[str, Any]:
 
 def best(facts: Facts) -> dict[str, Any] | None:
     """The best trial under the goal, with the sentence that explains it."""
-    if facts.choice is None:
+    if facts.choice is None or facts.known is None:
         return None
     trial = facts.finished[facts.choice]
     return {
         "trial": trial.number,
-        "sentence": facts.sentence(facts.choice),
+        "sentence": str(facts.known.explain(facts.choice)),
         "value": trial.value,
         "cost": trial.cost_of(facts.cost.name),
         "train_size": trial.train_size,
@@ -181,7 +182,7 @@ def offered(facts: Facts) -> dict[str, Any] | None:
             "alpha": found.alpha,
             "said": _price(facts),
             "max": found.largest,
-            "steps": _steps(facts, found.by_alpha),
+            "steps": _steps(facts, found.by_alpha, lambda alpha: replace(goal, alpha=alpha)),
         },
         "limit": {
             "unit": facts.cost.unit,
@@ -189,7 +190,7 @@ def offered(facts: Facts) -> dict[str, Any] | None:
             "said": "" if found.limit is None else f"At most {facts.cost.exact(found.limit)}.",
             "low": found.lowest,
             "high": found.highest,
-            "steps": _steps(facts, found.by_limit),
+            "steps": _steps(facts, found.by_limit, lambda cost: BestUnder(cost or 1.0, by=goal.by)),
         },
     }
 
@@ -204,12 +205,14 @@ def _price(facts: Facts) -> str:
     return f"{facts.cost.exact(goal.reference)} is worth {worth}."
 
 
-def _steps(facts: Facts, steps: list[Step]) -> list[dict[str, Any]]:
+def _steps(facts: Facts, steps: list[Step], goal: Callable[[float], Goal]) -> list[dict[str, Any]]:
+    assert facts.known is not None
+    explain = partial(facts.known.explain, within="within this limit")
     return [
         {
             "from": step.start,
             "trial": facts.numbers[step.trial],
-            "sentence": facts.sentence(step.trial),
+            "sentence": str(explain(step.trial, goal(step.start))),
         }
         for step in steps
     ]
