@@ -278,6 +278,17 @@ def cost_name(name: str, given: Any) -> str:
     return str.__str__(given)
 
 
+def metric(name: str, given: Any) -> str:
+    """The name of a quality, such as "accuracy": short enough for the header of a table."""
+    known = isinstance(given, str) and given.strip() and given.isprintable() and len(given) <= 40
+    if not known or given.strip() == "cost":
+        raise ValueError(
+            f'{name} must name the quality in at most 40 letters, such as "accuracy", but got '
+            f"{given!r}"
+        )
+    return str.__str__(given).strip()
+
+
 def ordered_pair(name: str, given: Any) -> tuple[float, float]:
     """Two positive numbers, the smaller one first."""
     numbers = tuple(given) if isinstance(given, (tuple, list)) else ()

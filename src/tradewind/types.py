@@ -229,6 +229,7 @@ class Trial:
     - `value`, `cost`: the user's own numbers. Only a finished trial has a value. The cost of a
       finished trial is that of one training; that of a failed or abandoned one is all it spent.
     - `cost_name`: which cost of the trial `cost` is, such as "wall" or "money".
+    - `metric`: what `value` is, such as "accuracy"; None if the study does not name it.
     - `folds`, `raced`, `share`, `costs`, `attributes`, `trainings`: see `Outcome`.
     - `error`: the traceback of a failed trial, or why a trial was abandoned. A failed trial counts
       as a bad result only if it is `penalized`.
@@ -273,6 +274,7 @@ class Trial:
     trainings: int = 1
     cost_name: str = "wall"
     per_training: bool = True
+    metric: str | None = None
 
     @property
     def finished(self) -> bool:
@@ -311,7 +313,7 @@ class Trial:
         return f"Trial({self.number}, {self.state.value}, {dict(self.params)}{size}{more})"
 
     def _repr_html_(self) -> str:
-        facts = [("value", _shown(self.value)), ("cost", _cost(self))]
+        facts = [(self.metric or "value", _shown(self.value)), ("cost", _cost(self))]
         facts += [("folds", ", ".join(map(_shown, self.folds)))]
         facts += [("training size", f"{self.train_size:.4g}")] * (self.size_name is None)
         facts += [("error", (self.error or "").strip().rpartition("\n")[2])]
@@ -360,7 +362,8 @@ class Trials(list[TrialType]):
     def _repr_html_(self) -> str:
         rows = ([t.number, t.state.value, _shown(t.value), _cost(t), _params(t)] for t in self)
         count = f"{len(self):,} trial{'s' * (len(self) != 1)}"
-        return table(["trial", "state", "value", "cost", "parameters"], rows, caption=count)
+        value = next((t.metric for t in self if t.metric), "value")
+        return table(["trial", "state", value, "cost", "parameters"], rows, caption=count)
 
 
 _MOST_LINES = 20  # of a list of trials as text

@@ -22,6 +22,7 @@ storage = "sub/study.db"
 goal = { type = "tradeoff", alpha = 0.1, reference = "1min" }
 direction = "minimize"
 cost = "cpu"
+metric = "log loss"
 seed = 7
 strategy = "random"
 
@@ -86,6 +87,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert settings.name == "a name"
     assert settings.storage == str(tmp_path / "sub/study.db")
     assert settings.goal == tw.Tradeoff(0.1, 60)
+    assert settings.study["metric"] == "log loss"
     assert settings.space == tw.Space(
         {
             "kernel": tw.Categorical(["linear", "poly"]),
@@ -161,6 +163,7 @@ WRONG = [
         r"line 6: direction must be one of 'maximize', 'minimize'",
     ),
     (f"{OBJECTIVE}{SPACE}[study]\nname = 1979-05-27\n", r"line 6: name must be text"),
+    (f"{OBJECTIVE}{SPACE}[study]\nmetric = 3\n", r"line 6: metric must name the quality"),
     (f"{OBJECTIVE}{SPACE}[study]\nseed = -1\n", r"line 6: seed must be a whole number ≥ 0"),
     (f"{OBJECTIVE}{SPACE}[study]\nstrategy = 'bayes'\n", r"line 6: strategy must be one of"),
     (f"study = 3\n{OBJECTIVE}{SPACE}", r"line 1: \[study\] must be a table"),

@@ -56,10 +56,10 @@ def test_an_answer_is_a_table_for_people_and_json_for_programs(
 
 
 KEYS = {
-    "status": "study created direction seed goal goal_in_words cost unit trials counts queued "
-    "spent paused stopped best sentence running failures",
-    "best": "study goal unit best sentence",
-    "frontier": "study cost unit frontier",
+    "status": "study created direction seed goal goal_in_words cost metric unit trials counts "
+    "queued spent paused stopped best sentence running failures",
+    "best": "study goal unit metric best sentence",
+    "frontier": "study cost metric unit frontier",
     "explain": "study goal sentence choice most_accurate is_most_accurate gain costs "
     "configurations",
     "replay": "study verdict proposals counts different sentence",
@@ -118,6 +118,15 @@ def test_a_number_that_is_not_finite_is_null(tmp_path: Path) -> None:
     data = call("best", tmp_path / "s.db", "--json").data
     assert data["best"]["cost"] is None
     assert data["best"]["attributes"] == {"deep": [{"x": 1.0}]}
+
+
+def test_tables_call_the_quality_what_the_user_calls_it(store: Path, tmp_path: Path) -> None:
+    make_study(tmp_path / "named.db", metric="[b]F1[/b]", n_trials=6)
+    for command in (("best",), ("frontier",), ("predict", "-p", "x=0.5", "-p", "k=3")):
+        name, *rest = command
+        for place, said in ((store, "value"), (tmp_path / "named.db", "[b]F1[/b]")):
+            result = call(name, place, *rest)
+            assert re.search(rf"(^| ){re.escape(said)} ", result.out, re.MULTILINE), result
 
 
 def test_markup_and_control_characters_of_users_stay_text(tmp_path: Path) -> None:

@@ -98,6 +98,15 @@ def test_a_trial_that_was_given_up_is_marked_as_killed(study: tw.Study, uri: str
     assert trials[0].info.status == "KILLED"
 
 
+def test_a_quality_with_a_name_is_logged_under_it(uri: str) -> None:
+    study = tw.create_study({"x": (0.0, 1.0)}, metric="top 1/5", name="reviews")
+    study.add({"x": 0.5}, 0.75)
+    tw.integrations.MLflow(tracking_uri=uri).log(study)
+    (parent,), trials = runs(uri)
+    assert trials[0].data.metrics["top 1_5"] == 0.75
+    assert parent.data.metrics["best_top 1_5"] == 0.75
+
+
 def test_the_best_trial_is_marked_as_chosen_even_if_it_changes(study: tw.Study, uri: str) -> None:
     tracker = tw.integrations.MLflow(tracking_uri=uri)
     for n in (2, 4):

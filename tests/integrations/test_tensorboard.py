@@ -45,11 +45,13 @@ def curve(logs: Path, name: str) -> dict[int, float]:
     return {event.step: event.value for event in events}
 
 
-def test_each_trial_is_a_point_of_the_curves(study: tw.Study, tmp_path: Path) -> None:
-    logs = tmp_path / "logs"
+@pytest.mark.parametrize("metric", [None, "F1"])
+def test_each_trial_is_a_point_of_the_curves(metric: str | None, tmp_path: Path) -> None:
+    study, logs = tw.create_study(SPACE, seed=0, metric=metric), tmp_path / "logs"
     study.optimize(objective, n_trials=5, callbacks=[tw.integrations.TensorBoard(logs)])
-    assert curve(logs, "value") == {0: 0.5, 1: 0.25, 3: 0.75, 4: 0.625}
-    assert curve(logs, "best value") == {0: 0.5, 1: 0.5, 2: 0.5, 3: 0.75, 4: 0.75}
+    value = metric or "value"
+    assert curve(logs, value) == {0: 0.5, 1: 0.25, 3: 0.75, 4: 0.625}
+    assert curve(logs, f"best {value}") == {0: 0.5, 1: 0.5, 2: 0.5, 3: 0.75, 4: 0.75}
     assert curve(logs, "cost") == {0: 2.0, 1: 3.0, 3: 5.0, 4: 6.0}
     assert curve(logs, "failed") == {0: 0.0, 1: 0.0, 2: 1.0, 3: 0.0, 4: 0.0}
 

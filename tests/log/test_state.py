@@ -115,6 +115,8 @@ def test_a_study_is_what_its_first_event_says_until_it_is_configured() -> None:
     state.apply([Configured(strategy={"given": "mine.Own"})])
     assert state.goal == {"type": "Tradeoff", "alpha": 0.5}
     assert state.strategy == {"given": "mine.Own"}
+    state.apply([Claimed(0), proposed(0), Configured(metric="F1"), Claimed(1), proposed(1)])
+    assert (state.metric, [t.metric for t in state.in_order()]) == ("F1", ["F1", "F1"])
 
 
 def test_an_unknown_event_takes_a_position_and_changes_nothing_else() -> None:

@@ -29,9 +29,11 @@ SPACE = tw.Space(
 )
 
 
-def finished(n: int = 8, name: str = "study", parameter: str = "x") -> tw.Study:
+def finished(
+    n: int = 8, name: str = "study", parameter: str = "x", metric: str | None = None
+) -> tw.Study:
     """A study with results and costs."""
-    study = tw.create_study({parameter: (0.0, 1.0)}, seed=0, name=name)
+    study = tw.create_study({parameter: (0.0, 1.0)}, seed=0, name=name, metric=metric)
     for i in range(n):
         x = i / n
         study.add({parameter: x}, 1.0 - (x - 0.5) ** 2, cost=1.0 + x, attributes={"f1": 0.5})
@@ -187,6 +189,18 @@ def test_a_recommendation_says_what_to_train_and_what_to_expect() -> None:
     cells = shown(study.recommend()).cells
     assert cells[:2] == ["recommended", "trial 4"]
     assert cells[2:] == ["value", "1", "cost", "1.5", "training size", "100%", "n", "0.5"]
+
+
+def test_tables_call_the_quality_what_the_user_calls_it() -> None:
+    study = finished(metric="F1")
+    board, winner = study.leaderboard(), study.confirm(lambda run: 1.0, 1, repeats=1)
+    assert "F1" in str(board).splitlines()[0].split()
+    assert "F1" in str(winner).splitlines()[0].split()
+    effect = study.partial_dependence("x", points=2)
+    for thing in (study, study.trials, study.best, board, winner, effect, study.recommend()):
+        cells = shown(thing).cells
+        assert "F1" in cells
+        assert "value" not in cells
 
 
 def test_the_effect_of_a_parameter_is_a_row_for_each_value() -> None:

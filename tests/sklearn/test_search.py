@@ -16,7 +16,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.metrics import accuracy_score, log_loss, make_scorer
 from sklearn.model_selection import (
     KFold,
     LeaveOneOut,
@@ -27,11 +27,12 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
 import tradewind as tw
 from tests.sklearn.models import Known, X, y
 from tradewind.sklearn import TradeoffSearchCV
+from tradewind.sklearn.scoring import Scoring
 
 iris = load_iris(return_X_y=True)
 space = {"quality": [0.2, 0.4, 0.9, 0.6], "other": ["a", "b"]}
@@ -197,8 +198,36 @@ def test_a_splitter_that_contradicts_itself_is_an_error() -> None:
 def test_one_metric_is_called_the_score(scoring: Any) -> None:
     fitted = search(estimator=SVC(), space={"C": [0.01, 1.0]}, n_iter=2, scoring=scoring).fit(*iris)
     assert not fitted.multimetric_
+    assert fitted.study_.metric == "accuracy"
     assert callable(fitted.scorer_)
     assert fitted.score(*iris) == accuracy_score(iris[1], fitted.predict(iris[0]))
+
+
+def top_five(estimator: Any, X: Any, y: Any) -> float:
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "scoring", "name"),
+    [
+        (SVC(), None, "accuracy"),
+        (make_pipeline(SVR()), None, "R²"),
+        (Known(), None, None),  # it scores in its own way
+        (SVC(), "balanced_accuracy", "balanced accuracy"),
+        (SVC(), "neg_log_loss", "negative log loss"),
+        (SVC(), make_scorer(accuracy_score), "accuracy"),
+        (SVC(), make_scorer(log_loss, greater_is_better=False), "negative log loss"),
+        (SVC(), top_five, "top five"),
+        (SVC(), lambda estimator, X, y: 0.0, None),
+        (SVC(), ["f1_macro", "accuracy"], "accuracy"),
+    ],
+    ids=str,
+)
+def test_the_study_names_its_quality_for_the_scoring(
+    estimator: Any, scoring: Any, name: str | None
+) -> None:
+    refit = "accuracy" if isinstance(scoring, list) else True
+    assert Scoring.of(estimator, scoring, refit, raises=False).name == name
 
 
 def two(estimator: Any, X: Any, y: Any) -> dict[str, float]:

@@ -77,6 +77,7 @@ def status(study: Study) -> Data:
         "goal": goal_text(study.goal),
         "goal_in_words": goal_in_words(study, study.goal),
         "cost": study.cost_name,
+        "metric": study.metric,
         "unit": words.unit_of_costs(trials, study.goal.by),
         "trials": len(trials),
         "counts": follower.counts(),
@@ -147,6 +148,7 @@ def best(study: Study, goal: Goal | None) -> Data:
         "study": study.name,
         "goal": goal_text(used),
         "unit": words.unit_of_costs([explained.choice], used.by),
+        "metric": study.metric,
         "best": trial_data(explained.choice),
         "sentence": str(explained),
     }
@@ -179,6 +181,7 @@ def frontier(study: Study, tolerance: float | str | None, by: str | None) -> Dat
     return {
         "study": study.name,
         "cost": name or study.cost_name,
+        "metric": study.metric,
         "unit": words.unit_of_costs(trials, name),
         "frontier": entries,
     }
@@ -191,6 +194,7 @@ def prediction(study: Study, predicted: Predicted, goal: Goal | None) -> Data:
         "study": study.name,
         "goal": goal_text(used),
         "unit": words.unit_of_costs(study.trials, used.by),
+        "metric": study.metric,
         **vars(predicted),
         "size_parameter": study.space.size_name,
         "params": dict(predicted.params),

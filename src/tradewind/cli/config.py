@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind.amounts import cost
-from tradewind.checks import seconds, suggest
+from tradewind.checks import metric, seconds, suggest
 from tradewind.cli.exits import NotThere, UsageFault
 from tradewind.paths import open_file
 from tradewind.plain import shown
@@ -66,6 +66,10 @@ def _size(given: Any) -> Any:
     return _positive(cost("it", given))
 
 
+def _metric(given: Any) -> str:
+    return metric("it", given)
+
+
 def _choice(*words: str) -> Reader:
     def read(given: Any) -> Any:
         if given not in words or not isinstance(given, str):
@@ -114,6 +118,7 @@ _TABLES: dict[str, dict[str, Reader]] = {
         "goal": _anything,
         "direction": _choice("maximize", "minimize"),
         "cost": _text,
+        "metric": _metric,
         "seed": _whole(0),
         "strategy": _choice(*STRATEGIES),
     },

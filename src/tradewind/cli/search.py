@@ -235,6 +235,7 @@ def _study_of(settings: RunFile) -> Study:
             direction=table.get("direction", "maximize"),
             seed=table.get("seed"),
             cost=table.get("cost"),
+            metric=table.get("metric"),
             storage=settings.storage,
             name=settings.name,
             load_if_exists=True,

@@ -51,6 +51,11 @@ def cost_label(unit: str) -> str:
     return "cost" if unit in ("s", "bytes", "") else f"cost ({one_line(unit)})"
 
 
+def value_label(data: Data) -> str:
+    """What the quality of a study is called: `accuracy`, or `value` if it has no name."""
+    return one_line(data["metric"] or "value")
+
+
 def named_cost(value: float, unit: str) -> str:
     """A cost where there is no label: `12 s`, `2.8 (money)`."""
     return one_line(cost_amount(value, unit))
@@ -102,7 +107,7 @@ def table(*columns: str, right: Iterable[int] = ()) -> Table:
     to_right = set(right)
     for i, title in enumerate(columns):
         made.add_column(
-            title,
+            Text(title),
             justify="right" if i in to_right else "left",
             overflow="fold",
             no_wrap=i in to_right,
@@ -114,16 +119,16 @@ def add_row(to: Table, *cells: str) -> None:
     to.add_row(*(Text(cell) for cell in cells))
 
 
-def trials_table(entries: Iterable[Data], unit: str) -> Table:
+def trials_table(entries: Iterable[Data], value: str, unit: str) -> Table:
     """Trials with value, cost and parameters."""
     listed = list(entries)
     sized = any(e["train_size"] < 1.0 and e["size_parameter"] is None for e in listed)
-    heads = ("trial", "value", cost_label(unit), *(["data"] * sized), "parameters")
+    heads = ("trial", value, cost_label(unit), *(["data"] * sized), "parameters")
     made = table(*heads, right=(0, 2))
     made.columns[1].no_wrap = True
-    for e, value in zip(listed, aligned(e["value"] for e in listed), strict=True):
+    for e, shown in zip(listed, aligned(e["value"] for e in listed), strict=True):
         size = [percent(e["train_size"])] * sized
-        row = (str(e["trial"]), value, cost(e["cost"], unit), *size)
+        row = (str(e["trial"]), shown, cost(e["cost"], unit), *size)
         add_row(made, *row, params_text(e["params"]))
     return made
 
@@ -196,7 +201,7 @@ def best(data: Data) -> Iterator[RenderableType]:
     yield facts(
         [
             ("trial", str(trial["trial"])),
-            ("value", number(trial["value"])),
+            (value_label(data), number(trial["value"])),
             (cost_label(data["unit"]), cost(trial["cost"], data["unit"])),
             ("data", _share(trial)),
             *((one_line(name), _setting(value)) for name, value in trial["params"].items()),
@@ -217,12 +222,12 @@ def sentence(data: Data) -> Iterator[RenderableType]:
 
 
 def frontier(data: Data) -> Iterator[RenderableType]:
-    yield trials_table(data["frontier"], data["unit"])
+    yield trials_table(data["frontier"], value_label(data), data["unit"])
 
 
 def prediction(data: Data) -> Iterator[RenderableType]:
     low, high = data["value_low"], data["value_high"]
-    rows = [("value", f"{number(data['value'])}   ({number(low)} to {number(high)})")]
+    rows = [(value_label(data), f"{number(data['value'])}   ({number(low)} to {number(high)})")]
     if data["cost"] is not None:
         ends = [cost(data[key], data["unit"]) for key in ("cost", "cost_low", "cost_high")]
         rows.append((cost_label(data["unit"]), f"{ends[0]}   ({ends[1]} to {ends[2]})"))

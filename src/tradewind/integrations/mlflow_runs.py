@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from tradewind.integrations.tracker import Facts, encodable, numbers_of
+from tradewind.integrations.tracker import Facts, encodable, numbers_of, value_of
 from tradewind.plain import write_json
 from tradewind.types import State, Trial
 
@@ -145,7 +145,8 @@ class StudyRuns:
         if best is not None:
             tags["tradewind.chosen_trial"] = str(best.number)
             found = numbers_of(best)
-            numbers |= {f"best_{name}": found[name] for name in ("value", "cost") if name in found}
+            known = [name for name in (value_of(best), "cost") if name in found]
+            numbers |= {f"best_{_name(name)}": found[name] for name in known}
         named = [self._tag(name, _text(text, _LONGEST_TAG)) for name, text in tags.items()]
         self._client.log_batch(run, tags=named)
         self._log(run, numbers, {}, _milliseconds(time.time()), step=len(facts.trials))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tradewind.errors import missing
-from tradewind.integrations.tracker import Facts, Tracker, encodable, numbers_of
+from tradewind.integrations.tracker import Facts, Tracker, encodable, numbers_of, value_of
 from tradewind.types import State, Trial
 
 _PLUGIN = "hparams"
@@ -78,7 +78,7 @@ class TensorBoard(Tracker):
         records += [self._scalar(name, x, at, trial.number) for name, x in numbers.items()]
         curve = [self._scalar(name, x, at, trial.number) for name, x in numbers.items()]
         if math.isfinite(best):
-            curve.append(self._scalar("best value", best, at, trial.number))
+            curve.append(self._scalar(f"best {value_of(trial)}", best, at, trial.number))
         failed = float(trial.state is State.FAILED)
         curve.append(self._scalar("failed", failed, at, trial.number))
         self._append(curves, curve)

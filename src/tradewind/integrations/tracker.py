@@ -127,7 +127,7 @@ class Tracker(ABC):
 
 def numbers_of(trial: Trial) -> dict[str, float]:
     """All numbers that a trial has reported or that were measured, by name."""
-    found: dict[str, float | None] = {"value": trial.value, "cost": trial.cost}
+    found: dict[str, float | None] = {value_of(trial): trial.value, "cost": trial.cost}
     found |= {f"costs/{name}": cost for name, cost in trial.costs.items()}
     if trial.usage is not None:
         usage = trial.usage
@@ -136,6 +136,11 @@ def numbers_of(trial: Trial) -> dict[str, float]:
         if isinstance(attribute, (int, float)) and not isinstance(attribute, bool):
             found[f"attributes/{name}"] = attribute
     return {name: float(x) for name, x in found.items() if x is not None and abs(x) <= _LARGEST}
+
+
+def value_of(trial: Trial) -> str:
+    """What a trial's value is called."""
+    return trial.metric or "value"
 
 
 def encodable(text: str) -> str:

@@ -189,7 +189,12 @@ class StudyState:
             case Configured(goal, strategy, metric):
                 self.goal = self.goal if goal is None else goal
                 self.strategy = self.strategy if strategy is None else strategy
-                self.metric = self.metric if metric is None else metric
+                if metric is not None:
+                    self.metric = metric
+                    self.trials = {
+                        n: altered(t, {"metric": metric}, type(t)) for n, t in self.trials.items()
+                    }
+                    self._blank = self._blank_trial()
             case Enqueued():
                 self._check(event, self.allows_size(event.train_size))
                 self.queue[self.enqueued] = event
@@ -315,6 +320,7 @@ class StudyState:
             size_name=self.space.size_name,
             cost_name=self.cost_name,
             per_training=self.per_training,
+            metric=self.metric,
         )
 
     def _close_design(self, first: Proposed) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 
+from tradewind import checks
 from tradewind.errors import warn
 
 
@@ -16,26 +19,28 @@ from tradewind.errors import warn
 class Scoring:
     """`scorer` returns one score, or several by name. `shown` is the attribute `scorer_`.
 
-    `metric` is the name of the score to optimize. If `scorer` returns several scores but none of
-    this name, the first one is optimized."""
+    `metric` is the key of the score to optimize. If `scorer` returns several scores but none of
+    this key, the first one is optimized. `name` is what a person calls it; None if unknown."""
 
     scorer: Callable[..., Any]
     shown: Any
     metric: str
+    name: str | None
 
     @classmethod
     def of(cls, estimator: Any, scoring: Any, refit: Any, *, raises: bool) -> Scoring:
         named = refit if isinstance(refit, str) else None
         if scoring is None or isinstance(scoring, str):
             scorer = check_scoring(estimator, scoring)
-            return cls(scorer, scorer, "score")
+            return cls(scorer, scorer, "score", _spoken(scoring or _default_score(estimator)))
         if callable(scoring):
-            return cls(scoring, scoring, named or "score")
+            return cls(scoring, scoring, named or "score", _spoken(named or _function(scoring)))
         scorer = check_scoring(estimator, scoring, raise_exc=raises)
         pairs = scoring.items() if isinstance(scoring, Mapping) else ((s, s) for s in scoring)
         shown = {name: check_scoring(estimator, each) for name, each in pairs}
         check_refit(refit, shown)
-        return cls(scorer, shown, named or next(iter(shown)))
+        metric = named or next(iter(shown))
+        return cls(scorer, shown, metric, _spoken(metric))
 
     def takes_sample_weight(self) -> bool:
         """Whether at least one scorer takes sample weights. Warns about each that does not."""
@@ -49,6 +54,32 @@ class Scoring:
                     "statistically incorrect results when fitting with sample_weight."
                 )
         return any(takes.values())
+
+
+def _default_score(estimator: Any) -> str:
+    """What the estimator's own `score` computes, if it is that of scikit-learn."""
+    while hasattr(estimator, "steps"):  # a pipeline scores like its last step
+        estimator = estimator.steps[-1][1]
+    score = getattr(type(estimator), "score", None)
+    names = {ClassifierMixin.score: "accuracy", RegressorMixin.score: "R²"}
+    return next((name for known, name in names.items() if score is known), "")
+
+
+def _function(scorer: Any) -> str:
+    """The name of a function that scores, or of the one in a scorer; "" for a lambda."""
+    name = getattr(getattr(scorer, "_score_func", scorer), "__name__", "")
+    name = name.removesuffix("_score") * name.isidentifier()
+    return f"neg_{name}" if getattr(scorer, "_sign", 1) < 0 else name
+
+
+def _spoken(name: Any) -> str | None:
+    """`negative log loss` for neg_log_loss: the values that are maximized are negative. None if
+    this is no name."""
+    text = re.sub("^neg ", "negative ", str(name).replace("_", " ").strip())
+    try:
+        return checks.metric("scoring", text)
+    except ValueError:
+        return None
 
 
 def _takes_sample_weight(scorer: Any) -> bool | None:

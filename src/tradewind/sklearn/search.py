@@ -321,6 +321,7 @@ class TradeoffSearchCV(
             strategy=choose_strategy(self, goal, space),
             seed=None if self.random_state is None else checks.seed_of(self.random_state),
             storage=MemoryStore() if storage is None else storage,
+            metric=scoring.name,
             name=name,
             load_if_exists=True,
         )

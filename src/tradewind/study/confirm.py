@@ -38,8 +38,6 @@ from tradewind.types import FinishedTrial, State, Trial
 if TYPE_CHECKING:
     from tradewind.study.results import StudyResults
 
-_COLUMNS = ["trial", "value", "runs", "cost", "against the winner"]
-
 
 @dataclass(frozen=True)
 class Finalist:
@@ -89,11 +87,15 @@ class Confirmation:
         return self.finalists[index]
 
     def __str__(self) -> str:
-        lines = table_lines([_COLUMNS, *map(self._row, self.finalists)])
+        lines = table_lines([self._columns(), *map(self._row, self.finalists)])
         return "\n".join([*lines, self._note()])
 
     def _repr_html_(self) -> str:
-        return table(_COLUMNS, map(self._row, self.finalists), note=self._note())
+        return table(self._columns(), map(self._row, self.finalists), note=self._note())
+
+    def _columns(self) -> list[str]:
+        value = next((it.trial.metric for it in self.finalists if it.trial.metric), "value")
+        return ["trial", value, "runs", "cost", "against the winner"]
 
     def _note(self) -> str:
         runs = sum(len(f.runs) for f in self.finalists)

@@ -57,7 +57,7 @@ class Importance:
 @dataclass(frozen=True)
 class PartialDependence:
     """The mean value, and the geometric mean of the cost, of random configurations in which the
-    parameter `name` is active and has each of `values` in turn.
+    parameter `name` is active and has each of `values` in turn. `metric` names the value.
 
     >>> effect = study.partial_dependence("depth")
     >>> effect.values[5], round(effect.value[5].value, 1)
@@ -68,13 +68,14 @@ class PartialDependence:
     values: list[Value]
     value: list[Interval]
     cost: list[Interval] | None
+    metric: str | None = None
 
     def _repr_html_(self) -> str:
         values = [f"{it:.4g}" if isinstance(it, float) else str(it) for it in self.values]
+        heads = [self.name, self.metric or "value"]
         if self.cost is None:
-            return table([self.name, "value"], zip(values, self.value, strict=True))
-        rows = zip(values, self.value, self.cost, strict=True)
-        return table([self.name, "value", "cost"], rows)
+            return table(heads, zip(values, self.value, strict=True))
+        return table([*heads, "cost"], zip(values, self.value, self.cost, strict=True))
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ from tradewind.optimizer.repeats import configurations, whole_runs
 from tradewind.study.words import cost_amount, percent, plus_minus, table_lines, unit_of_cost
 from tradewind.types import FinishedTrial
 
-_COLUMNS = ["trial", "runs", "value", "believed", "cost", "parameters"]
-
 
 @dataclass(frozen=True)
 class Entry:
@@ -59,14 +57,18 @@ class Leaderboard:
         return self.entries[index]
 
     def __str__(self) -> str:
-        lines = table_lines([_COLUMNS, *map(self._row, self.entries)])
+        lines = table_lines([self._columns(), *map(self._row, self.entries)])
         return "\n".join(filter(None, [*lines, self._note()]))
 
     def __repr__(self) -> str:
         return f"<Leaderboard of {len(self)} configurations>"
 
     def _repr_html_(self) -> str:
-        return table(_COLUMNS, map(self._row, self.entries), note=self._note())
+        return table(self._columns(), map(self._row, self.entries), note=self._note())
+
+    def _columns(self) -> list[str]:
+        value = next((e.trial.metric for e in self.entries if e.trial.metric), "value")
+        return ["trial", "runs", value, "believed", "cost", "parameters"]
 
     def _note(self) -> str:
         known = any(entry.value.error is not None for entry in self.entries)

@@ -37,7 +37,7 @@ def _frontier_table(study: StudyResults) -> str:
         return ""
     by = study.goal.by
     return table(
-        ["trial", "value", "cost", "training size", "parameters"],
+        ["trial", study.metric or "value", "cost", "training size", "parameters"],
         (_row(trial, by) for trial in trials),
         caption="Efficient trials, cheapest first",
     )

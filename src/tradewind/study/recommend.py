@@ -20,7 +20,8 @@ from tradewind.types import FinishedTrial, Prediction, State, Trial, Value
 class Recommendation:
     """What to train: the parameters, the fraction of the data, and the value and cost to expect.
 
-    `trial` is the trial with exactly this configuration, or None if it was never run.
+    `trial` is the trial with exactly this configuration, or None if it was never run. `metric` is
+    the name of the value.
 
     >>> recommended = study.recommend()
     >>> recommended.params["depth"], recommended.cost, recommended.trial.number
@@ -32,9 +33,10 @@ class Recommendation:
     value: float
     cost: float | None
     trial: Trial | None
+    metric: str | None = None
 
     def _repr_html_(self) -> str:
-        facts = [("value", number(self.value))]
+        facts = [(self.metric or "value", number(self.value))]
         facts += [] if self.cost is None else [("cost", number(self.cost))]
         facts += [("training size", percent(self.train_size))]
         facts += [
@@ -83,4 +85,4 @@ def recommendation(
             params[space.size_name] = size
         trial = next((t for t in trials if (t.params, t.train_size) == (params, size)), None)
     value = float(history.sign * chosen.quality)
-    return Recommendation(params, size, value, chosen.cost, trial)
+    return Recommendation(params, size, value, chosen.cost, trial, trials[chosen.index].metric)

@@ -6,6 +6,7 @@ Everything here only reads. `Study` adds what changes a study.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -351,7 +352,8 @@ class StudyResults:
         """
         level = checks.probability("level", level)
         _, history = self._knowledge.finished(or_none(checks.cost_name, "by", by))
-        return partial_dependence(self.space, history, name, points=points, level=level)
+        effect = partial_dependence(self.space, history, name, points=points, level=level)
+        return replace(effect, metric=self.metric)
 
     def to_frame(self) -> pd.DataFrame:
         """All trials as a pandas data frame, one row each. `score` is what the goal maximizes.

@@ -34,7 +34,6 @@ from tradewind.types import State
 
 Storage: TypeAlias = "str | os.PathLike[str] | Store | None"
 
-_LONGEST = 40  # characters of a metric, which must fit into a table's header
 _ADVICE = {  # for keywords of other tools
     "study_name": 'write name="my study"',
     "sampler": 'write strategy="auto", strategy="random" or an object of tradewind.strategies',
@@ -94,7 +93,7 @@ def create_study(
     maximize = checks.one_of("direction", direction, ("maximize", "minimize")) == "maximize"
     used_goal = Quality() if goal is None else read_goal(goal)
     used_strategy = strategy_of("auto" if strategy is None else strategy)
-    metric = checks.or_none(_metric, "metric", metric)
+    metric = checks.or_none(checks.metric, "metric", metric)
     used_seed = secrets.randbits(31) if seed is None else checks.whole("seed", seed)
     created = Created(
         space=space.to_dict(),
@@ -172,14 +171,6 @@ def strategy_of(given: Strategy | str) -> Strategy:
         return checks.strategy(given)
     checks.one_of("strategy", given, ("auto", "random"))
     return recipes.auto() if given == "auto" else recipes.random_search()
-
-
-def _metric(name: str, given: Any) -> str:
-    if not isinstance(given, str) or not given.strip() or not given.isprintable():
-        raise ValueError(f'{name} must name the quality, such as "accuracy", but got {given!r}')
-    if len(given) > _LONGEST:
-        raise ValueError(f"{name} must have at most {_LONGEST} characters, but got {given!r}")
-    return str.__str__(given).strip()
 
 
 def _space_of(given: Space | Mapping[str, Any]) -> Space:

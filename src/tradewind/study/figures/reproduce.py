@@ -51,6 +51,7 @@ def python_code(facts: Facts) -> str:
         *(["direction='minimize'"] if not facts.maximize else []),
         f"seed={facts.seed}",
         *([f"cost={facts.cost_name!r}"] if facts.cost_name != "wall" else []),
+        *([f"metric={facts.scale.metric!r}"] if facts.scale.metric else []),
         f"name={facts.name!r}",
     ]
     lines = "".join(f"    {argument},\n" for argument in arguments)
