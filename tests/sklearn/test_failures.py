@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import Any
 
@@ -44,6 +45,16 @@ def test_a_fit_that_fails_has_no_score_and_is_reported() -> None:
     assert [state is State.FAILED for state in states] == list(bad)
     failed = next(trial for trial in fitted.study_.trials if not trial.finished)
     assert "too good to be true" in (failed.error or "")
+
+
+@pytest.mark.parametrize("verbose", [0, 2])
+def test_failed_fits_are_logged_to_standard_error_only_if_progress_is_wanted(
+    verbose: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(logging.getLogger("tradewind"), "propagate", False)  # pytest has handlers
+    with pytest.warns(FitFailedWarning), pytest.warns(UserWarning, match="non-finite"):
+        search(Fragile(), verbose=verbose).fit(X, y)
+    assert ("failed" in capsys.readouterr().err) == bool(verbose)
 
 
 def test_a_fit_that_fails_may_be_given_a_score() -> None:

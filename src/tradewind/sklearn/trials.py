@@ -3,7 +3,9 @@ reached. `TradeoffSearchCV.fit` calls this between its preparations and its tabl
 
 from __future__ import annotations
 
-from contextlib import suppress
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 
 from tradewind.errors import NothingFinished, WorkerError, warn
 from tradewind.optimizer.strategies.fidelity import MultiFidelity
+from tradewind.output import logger
 from tradewind.sklearn.callbacks import Task
 from tradewind.sklearn.evaluation import CandidateFailed, CrossValidatedObjective, Fit
 from tradewind.sklearn.parallel import open_workers
@@ -40,7 +43,10 @@ def run_trials(
     objective = replace(objective, evaluation=replace(objective.evaluation, task=searching))
     ended: list[Trial] = []
     callbacks = [lambda _, trial: ended.append(trial), *([_print] if search.verbose > 1 else [])]
-    with open_workers(objective, fits, search.n_jobs, n) as (keeping, runner):
+    with (
+        _unhandled_lines_dropped(search.verbose),
+        open_workers(objective, fits, search.n_jobs, n) as (keeping, runner),
+    ):
 
         def optimize(n_trials: int | None) -> None:
             study.optimize(
@@ -66,6 +72,19 @@ def run_trials(
     _add_lost_fits(search, study, fits, before, n_splits)
     searching.end()
     return fits
+
+
+@contextmanager
+def _unhandled_lines_dropped(verbose: int) -> Iterator[None]:
+    """At verbose=0, Python does not print log lines that no handler of the user takes: a
+    `FitFailedWarning` says what failed."""
+    handler = logging.NullHandler()
+    if verbose <= 0:
+        logger.logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.logger.removeHandler(handler)
 
 
 def _count_candidates(search: Any, study: Study) -> int | None:
