@@ -176,6 +176,7 @@ def _choices(frontier: list[list[Any]]) -> dict[str, Any] | None:
         "limit": {
             "unit": "s",
             "own": None,
+            "confidence": 0.9,
             "said": "",
             "low": frontier[0][3],
             "high": frontier[-1][3],

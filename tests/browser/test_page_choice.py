@@ -206,7 +206,7 @@ def test_where_no_trial_meets_the_goal_the_page_says_so_and_marks_none(
     page.keyboard.press("End")
     assert sentence(page) == steps("limit")[-1]["sentence"]
     page.keyboard.press("Home")
-    assert sentence(page) == "No trial is this cheap."
+    assert sentence(page) == "No trial keeps this limit."
 
 
 def test_the_box_writes_the_value_as_the_sentence_and_shows_what_is_believed(

@@ -120,6 +120,7 @@ def test_a_configuration_outside_the_space_is_refused_in_a_sentence(
         ({"alpha": 0}, tw.Tradeoff(0.0)),
         ({"limit": 3.5}, tw.BestUnder(3.5)),
         ({"limit": 3.5, "by": "wall"}, tw.BestUnder(3.5, by="wall")),
+        ({"limit": 3.5, "confidence": 0.5}, tw.BestUnder(3.5, confidence=0.5)),
     ],
 )
 def test_the_goal_of_the_page_becomes_the_goal_of_the_study(
@@ -145,6 +146,8 @@ def test_the_goal_of_the_page_becomes_the_goal_of_the_study(
         {"limit": 0},
         {"alpha": 0.1, "limit": 3},
         {"limit": 3, "reference": 1},
+        {"limit": 3, "confidence": 2},
+        {"alpha": 3, "confidence": 0.9},
         {"alpha": 0.1, "by": 3},
         {"alpha": 0.1, "else": 3},
     ],

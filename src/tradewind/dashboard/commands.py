@@ -123,15 +123,17 @@ def _goal(data: Mapping[str, Any]) -> Command:
 
 
 def _read_goal(data: Mapping[str, Any]) -> Goal:
-    """`{"alpha", "reference"}` or `{"limit"}`, each with the name of a cost in `by` if needed."""
-    given = _only(data, "alpha", "reference", "limit", "by")
-    if ("alpha" in given) == ("limit" in given) or ("limit" in given and "reference" in given):
-        raise Refusal(400, "Give a goal as {alpha, reference} or as {limit}.")
+    """`{"alpha", "reference"}` or `{"limit", "confidence"}`, each with `by` if costs have names."""
+    given = _only(data, "alpha", "reference", "limit", "confidence", "by")
+    other = {"reference"} if "limit" in given else {"confidence"}
+    if ("alpha" in given) == ("limit" in given) or other & given.keys():
+        raise Refusal(400, "Give a goal as {alpha, reference} or as {limit, confidence}.")
     by = or_none(lambda name, value: _text({name: value}, name, ""), "by", given.get("by"))
-    numbers = {name: _number(given, name) for name in ("alpha", "reference", "limit")}
+    numbers = {name: _number(given, name) for name in ("alpha", "reference", "limit", "confidence")}
     try:
         if "limit" in given:
-            return BestUnder(numbers["limit"], by=by)  # type: ignore[arg-type]
+            sure = {} if numbers["confidence"] is None else {"confidence": numbers["confidence"]}
+            return BestUnder(numbers["limit"], by=by, **sure)  # type: ignore[arg-type]
         return Tradeoff(numbers["alpha"], numbers["reference"], by=by)  # type: ignore[arg-type]
     except (ValueError, TypeError) as error:
         raise Refusal(400, sentence(error)) from None

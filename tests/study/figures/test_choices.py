@@ -184,6 +184,17 @@ def test_the_cheapest_of_equals_is_on_the_slider_and_in_the_picture(goal: tw.Qua
     assert drawn == {0, 1, 2}  # the page puts its star on one of these
 
 
+@pytest.mark.parametrize("confidence", [0.5, 0.9])
+def test_a_limit_is_kept_on_the_slider_as_surely_as_by_the_goal(confidence: float) -> None:
+    study = ran(goal=tw.BestUnder(2.0, confidence=confidence))
+    facts, it = found(study)
+    assert it is not None
+    assert it.confidence == confidence
+    assert facts.numbers[at(it.by_limit, 2.0)] == study.best.number
+    note = " keeps the limit again with a probability of 90%."
+    assert (note in frontier(facts).note) == (confidence == 0.9)
+
+
 def test_a_breakpoint_between_two_trials_is_exact() -> None:
     facts, it = found(told((0.5, 1.0), (1.0, 2.0), goal=tw.Tradeoff(0.1, 1.0)))
     assert it is not None

@@ -114,7 +114,7 @@
         { running } = study.counts;
       const goal = study.counts.finished ? `The study’s goal · ${this.store.goal.text}` : "No answer yet";
       put(this.eyebrow, own ? goal : "Your choice");
-      put(this.sentence, own ? brief(unanswered, 900) : "No trial is this cheap.");
+      put(this.sentence, own ? brief(unanswered, 900) : "No trial keeps this limit.");
       if (running)
         this.sentence.append(` ${tw.format.plural(running, "trial")} ${running === 1 ? "is" : "are"} running.`);
     }

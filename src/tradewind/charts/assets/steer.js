@@ -124,9 +124,9 @@
 
     async changeGoal() {
       const { goal } = this.page.selected(), { choices } = this.data;
-      const { by, reference } = choices.tradeoff;
+      const { by, reference } = choices.tradeoff, { confidence } = choices.limit;
       const more = by ? { by } : {};
-      const body = goal.kind === "limit" ? { limit: goal.value, ...more } : { alpha: goal.value, reference, ...more };
+      const body = goal.kind === "limit" ? { limit: goal.value, confidence, ...more } : { alpha: goal.value, reference, ...more };
       this.adopt.disabled = true;
       const before = this.data.study.goal;
       const done = await this.send("goal", body);

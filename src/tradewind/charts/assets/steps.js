@@ -110,7 +110,10 @@
       positions: positions(marks),
       steps,
       say: (value) => (value === own && given.said) || `At most ${cost(value, unit)}.`,
-      code: (value) => `tw.BestUnder(${value}${given.by ? `, by=${tw.python(given.by)}` : ""})`,
+      code: (value) => {
+        const more = given.by ? `, by=${tw.python(given.by)}` : "";
+        return `tw.BestUnder(${value}, confidence=${given.confidence}${more})`;
+      },
       start: own,
     };
   }

@@ -33,7 +33,8 @@ class Step:
 @dataclass(frozen=True)
 class Choices:
     """What a reader may choose between. `alpha` and `limit` are those of the goal, if it has one of
-    them; `largest` is the largest α that is worth trying."""
+    them; `largest` is the largest α that is worth trying. Limits are kept with `confidence`, and
+    those from the `lowest` to the `highest` choose a trial."""
 
     tradeoff: Tradeoff
     alpha: float | None
@@ -41,6 +42,7 @@ class Choices:
     largest: float
     by_alpha: list[Step]
     by_limit: list[Step]
+    confidence: float
     lowest: float
     highest: float
 
@@ -60,9 +62,8 @@ def choices(facts: Facts) -> Choices | None:
     alpha = None if own is None else own.alpha
     by_alpha = alpha_steps(known, tradeoff)
     largest = max(1.25 * by_alpha[-1].start, alpha or 0.0) or 1.0
-    cost = known.contest.seen.cost
-    paid = cost[np.isfinite(cost)]
-    by_limit = limit_steps(known, facts.settle(BestUnder(1.0, by=tradeoff.by)))
+    limited = facts.goal if isinstance(facts.goal, BestUnder) else BestUnder(1.0, by=tradeoff.by)
+    by_limit = limit_steps(known, facts.settle(limited))
     return Choices(
         tradeoff,
         alpha,
@@ -70,8 +71,9 @@ def choices(facts: Facts) -> Choices | None:
         min(largest, 1e300),
         by_alpha,
         by_limit,
-        float(paid.min()),
-        float(paid.max()),
+        limited.confidence,
+        by_limit[0].start,
+        float(np.nanmax(known.contest.seen.cost)),
     )
 
 

@@ -25,6 +25,7 @@ from tradewind.study.figures.draw import (
 )
 from tradewind.study.figures.facts import Facts
 from tradewind.study.figures.focus import beyond, limits
+from tradewind.study.words import percent
 from tradewind.types import Indices
 
 NAME, TITLE = "frontier", "Quality against cost"
@@ -56,6 +57,7 @@ def frontier(facts: Facts) -> Chart:
     missing = len(facts.finished) - len(known)
     note = notes(
         "Efficient: no other trial is both better and cheaper.",
+        _margin_note(facts),
         noise_note(facts),
         partial_note(facts),
         beyond(facts, values, shown),
@@ -74,6 +76,16 @@ def _costs(facts: Facts) -> Axis:
     if not isinstance(goal, BestUnder):
         return axis
     return replace(axis, bound=(goal.cost, f"limit: {facts.cost.exact(goal.cost)}"))
+
+
+def _margin_note(facts: Facts) -> str:
+    """Why a trial just within the limit was not chosen."""
+    goal = facts.goal
+    if not isinstance(goal, BestUnder) or goal.margin_factor == 1.0:
+        return ""
+    most = facts.cost.say(goal.cost / goal.margin_factor)
+    sure = percent(goal.confidence)
+    return f"A trial that cost up to {most} keeps the limit again with a probability of {sure}."
 
 
 def _points(facts: Facts, rows: Indices, name: str, role: str) -> Points:

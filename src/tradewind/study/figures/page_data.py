@@ -188,6 +188,7 @@ def offered(facts: Facts) -> dict[str, Any] | None:
             "unit": facts.cost.unit,
             "own": found.limit,
             "said": "" if found.limit is None else f"At most {facts.cost.exact(found.limit)}.",
+            "confidence": found.confidence,
             "low": found.lowest,
             "high": found.highest,
             "steps": _steps(facts, found.by_limit, lambda cost: BestUnder(cost or 1.0, by=goal.by)),
