@@ -115,7 +115,7 @@ class Knee(_WholeFrontier):
     """The model where the frontier bends: beyond it, a further gain in quality costs much more.
 
     It is the efficient model that lies furthest above the straight line from the cheapest to the
-    most accurate one, between quality and the logarithm of cost, both scaled to [0, 1]. `by` names
+    best one, between quality and the logarithm of cost, both scaled to [0, 1]. `by` names
     the cost that counts, if trials report several.
 
     >>> study.best_for(tw.Knee()).cost

@@ -87,7 +87,7 @@ def _cheapest_first(quality: Array, cost: Array) -> Indices:
 
 def bend(quality: Array, cost: Array) -> Array:
     """How far each trial lies above the straight line from the cheapest efficient trial to the most
-    accurate one, in (−∞, 1) (n,). The line is drawn between quality and the logarithm of cost, both
+    best one, in (−∞, 1) (n,). The line is drawn between quality and the logarithm of cost, both
     scaled to [0, 1]. The knee of the frontier is the highest trial. If nothing bends, it is the
     most accurate one."""
     front = efficient(quality, cost)

@@ -100,7 +100,7 @@ def leaderboard(
     entries = []
     for i in order:
         rows, cost = np.flatnonzero(numbers == numbers[i]), float(believed.cost[i])
-        runs = tuple(trials[row] for row in rows)
+        runs = tuple(trials[row] for row in rows.tolist())
         whole = whole_runs(history, rows)
         mean = float(history.sign * (history.quality[whole] / len(whole)).sum())
         if noise is not None:
