@@ -11,7 +11,7 @@ import tradewind as tw
 from tests.studies import MIXED
 from tradewind.optimizer.belief import Belief, comparable, spread_of_costs
 from tradewind.optimizer.history import History
-from tradewind.types import Array
+from tradewind.types import Array, Origin, State, Trial, Usage
 
 PLAIN = tw.Space({f"x{i}": tw.Float(0, 1) for i in range(3)})
 
@@ -191,29 +191,30 @@ def test_with_a_size_parameter_the_models_span_the_sizes() -> None:
 # ---- how much costs vary ----
 
 
-def priced(n: int, noise: float, *, repeated: int = 0) -> History:
-    """A history of n costs with this noise, of which the first few rows are `repeated` ones."""
+def spread_found(n: int, noise: float, *, measured: bool = False, repeated: int = 0) -> float:
+    """How much n costs with this noise seem to vary. The first few rows are `repeated` ones."""
     rng = np.random.default_rng(n)
     X = PLAIN.sample(n, rng=rng)
     X[1 : 1 + repeated] = X[0]
     cost = np.exp(smooth(X) + noise * rng.standard_normal(n))
-    return history_of(PLAIN, X, np.zeros(n), cost)
+    clock = Usage(1.0, clock="wall" if measured else "reported")
+    trial = Trial(0, {}, State.FINISHED, Origin.DESIGN, 0, value=0.0, usage=clock)
+    return spread_of_costs(PLAIN, history_of(PLAIN, X, np.zeros(n), cost), [trial])
 
 
 @pytest.mark.parametrize("measured", [True, False])
 @pytest.mark.parametrize("noise", [0.05, 0.2])
 def test_costs_tell_how_much_they_vary(noise: float, measured: bool) -> None:
-    found = spread_of_costs(PLAIN, priced(40, noise), measured=measured)
-    assert 0.6 * noise < found < 1.6 * noise
+    assert 0.6 * noise < spread_found(40, noise, measured=measured) < 1.6 * noise
 
 
 @pytest.mark.parametrize(("n", "repeated"), [(40, 0), (4, 0), (40, 3), (4, 3)])
 def test_costs_that_are_given_and_follow_the_parameters_are_exact(n: int, repeated: int) -> None:
-    assert spread_of_costs(PLAIN, priced(n, 0.0, repeated=repeated), measured=False) == 0.0
+    assert spread_found(n, 0.0, repeated=repeated) == 0.0
 
 
 def test_a_few_costs_vary_if_a_clock_measured_them_or_a_repeat_shows_it() -> None:
-    assert spread_of_costs(PLAIN, priced(4, 0.1), measured=False) == 0.0
-    assert spread_of_costs(PLAIN, priced(4, 0.1), measured=True) > 0.0
-    assert spread_of_costs(PLAIN, priced(4, 0.1, repeated=3), measured=False) > 0.0
-    assert spread_of_costs(PLAIN, priced(1, 0.1), measured=True) == 0.0
+    assert spread_found(4, 0.1) == 0.0
+    assert spread_found(4, 0.1, measured=True) > 0.0
+    assert spread_found(4, 0.1, repeated=3) > 0.0
+    assert spread_found(1, 0.1, measured=True) == 0.0

@@ -25,8 +25,6 @@ from tradewind.types import Array, Config, Origin, Proposal
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_CLOCKS = ("wall", "cpu", "gpu", "memory")  # of costs that are measured, which vary
-
 _blas_lock = Lock()  # the number of BLAS threads belongs to the whole process
 
 
@@ -87,7 +85,8 @@ class Proposer:
         history = self.history(number, max_cost=limit, by=goal.by)
         rng = proposal_rng(history.seed, number)
         space = self.state.space
-        goal = goal.with_spread(partial(cost_spread, self.state, history, goal.by))
+        spread = partial(spread_of_costs, space, history, self.state.trials.values(), goal.by)
+        goal = single_threaded(goal.with_spread, spread)
         proposal = single_threaded(strategy.propose, space, goal, history, rng=rng)
         if not isinstance(proposal, Proposal) or not isinstance(proposal.origin, Origin):
             raise ConfigError(
@@ -125,20 +124,6 @@ class Proposer:
         table.update(self.state.trials, self.state.changed)
         self._table = table
         return table
-
-
-def cost_spread(state: StudyState, history: History, by: str | None = None) -> float:
-    """The standard deviation of the logarithm of a cost from one training to the next. `by` names
-    the cost, None for that of the study; the history has it."""
-    name = state.cost_name if by is None else by
-    ended = (t for t in reversed(state.trials.values()) if t.finished and t.usage is not None)
-    last = next(ended, None)
-    measured = last is not None and name in _CLOCKS and name not in last.costs
-    if measured and name == state.cost_name:
-        assert last is not None
-        assert last.usage is not None
-        measured = last.usage.clock != "reported"
-    return single_threaded(spread_of_costs, state.space, history, measured=measured)
 
 
 def _possible(cost: float | None) -> float | None:

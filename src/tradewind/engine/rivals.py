@@ -8,8 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from tradewind.engine.propose import Proposer, cost_spread
+from tradewind.engine.propose import Proposer, single_threaded
 from tradewind.goals import Goal
+from tradewind.optimizer.belief import spread_of_costs
 from tradewind.optimizer.strategies.observed import order_of_search
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.output import logger as _logger
@@ -33,7 +34,10 @@ def best_at_size(
     whole = [i for i in whole if _data_of(finished[i]) == data]
     history = proposer.history(proposer.state.claims, by=goal.by)
     goal = strategy.settle(goal, history)
-    goal = goal.with_spread(partial(cost_spread, proposer.state, history, goal.by))
+    spread = partial(
+        spread_of_costs, proposer.state.space, history, proposer.state.trials.values(), goal.by
+    )
+    goal = single_threaded(goal.with_spread, spread)
     if goal.open:  # no trial has a cost yet
         return None
     seen = history.take(np.array(whole))

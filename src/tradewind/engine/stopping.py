@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from tradewind.engine.propose import cost_spread, single_threaded
+from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
 from tradewind.log.events import Stopped
+from tradewind.optimizer.belief import spread_of_costs
 from tradewind.optimizer.stopping import StoppingRule
 from tradewind.output import logger as _logger
 from tradewind.plain import shown
@@ -20,7 +21,9 @@ def why_stop(session: Session, rules: Sequence[StoppingRule]) -> str | None:
     if not len(history.X):
         return None
     goal = plan.strategy.settle(plan.goal, history)
-    goal = goal.with_spread(partial(cost_spread, session.state, history, goal.by))
+    trials = list(session.state.trials.values())  # another thread may add to them
+    spread = partial(spread_of_costs, session.state.space, history, trials, goal.by)
+    goal = single_threaded(goal.with_spread, spread)
     for rule in rules:
         reason: object = single_threaded(rule.reason, session.state.space, goal, history)
         if isinstance(reason, str):

@@ -7,6 +7,7 @@ strategy has models of its own.
 from __future__ import annotations
 
 import math
+from collections.abc import Reversible
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +22,7 @@ from tradewind.optimizer.surrogates.ensemble import Ensemble, EnsemblePredictor
 from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor, cost_process
 from tradewind.optimizer.transforms import Clip, Standardize
 from tradewind.space import Space
-from tradewind.types import Array, Mask, Normal
+from tradewind.types import Array, Mask, Normal, Trial
 
 # Intervals need noise that is learned. A search assumes little noise, and takes a lucky result for
 # a good configuration; the next trials correct that.
@@ -145,12 +146,17 @@ class Belief:
         return float(max(self.trials - 1, 1))
 
 
-def spread_of_costs(space: Space, history: History, *, measured: bool) -> float:
+def spread_of_costs(
+    space: Space, history: History, trials: Reversible[Trial], by: str | None = None
+) -> float:
     """The standard deviation of the logarithm of a cost from one training of a configuration to the
-    next; 0 if costs are exact.
+    next; 0 if costs are exact. `trials` tell where the costs come from that the history has; `by`
+    names them, None for those of the study.
 
-    They are if all repeats cost the same. Without repeats, costs that no clock has `measured` are
-    exact, too, unless a model with noise makes them clearly more probable."""
+    They are exact if all repeats cost the same. Without repeats, costs that no clock has measured
+    are exact, too, unless a model with noise makes them clearly more probable."""
+    last = next((trial for trial in reversed(trials) if trial.finished), None)
+    measured = last is not None and _is_measured(last, by)
     history = comparable(space, history)
     history = history.take(np.flatnonzero((history.cost > 0.0) & ~history.raced))
     history = history.take(spread_evenly(np.arange(len(history.X)), _MOST_COSTS))
@@ -172,6 +178,14 @@ def spread_of_costs(space: Space, history: History, *, measured: bool) -> float:
             return 0.0
     model = fit(_COST)
     return math.sqrt(model.noise) * model.scale.scale
+
+
+def _is_measured(trial: Trial, by: str | None) -> bool:
+    name = trial.cost_name if by is None else by
+    if name not in ("wall", "cpu", "gpu", "memory") or name in trial.costs:
+        return False
+    reported = trial.usage is None or trial.usage.clock == "reported"
+    return not (reported and name == trial.cost_name)
 
 
 def _floor(history: History) -> float:

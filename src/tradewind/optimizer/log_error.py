@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tradewind.optimizer.surrogates.surrogate import Predictor
-from tradewind.optimizer.transforms import Standardize
+from tradewind.optimizer.transforms import Scaling, Standardize
 from tradewind.types import Array, Normal
 
 
@@ -20,6 +20,7 @@ class LogError:
     An accuracy closer to 1 than `smallest` counts as that close, so a perfect one stays finite."""
 
     smallest: float = 1e-6
+    scaling: Scaling = "std"
 
     def forward(self, y: Array) -> Array:
         if (y > 1.0).any():

@@ -57,6 +57,7 @@ class Clip:
     that of the others: clipping at the best would leave nothing to learn from."""
 
     floor: float
+    scaling: Scaling = "std"
 
     @classmethod
     def of(cls, y: Array, *, reach: float = 3.0) -> Clip:

@@ -11,11 +11,11 @@ from functools import partial
 
 import numpy as np
 
-from tradewind.engine.propose import cost_spread, single_threaded
+from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
 from tradewind.goals import CheapestWithin, Goal
 from tradewind.goals.text import AnyGoal, read_goal
-from tradewind.optimizer.belief import Belief
+from tradewind.optimizer.belief import Belief, spread_of_costs
 from tradewind.optimizer.believed import believed
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import Noise, noise_of, with_repeats
@@ -133,7 +133,10 @@ class Knowledge:
         key = (by, history.number, history.X.tobytes(), history.cost.tobytes())
         kept = self._spreads  # read once: another thread may replace it
         if kept is None or kept[0] != key:
-            kept = self._spreads = (key, cost_spread(self._session.state, history, by))
+            state = self._session.state
+            trials = list(state.trials.values())  # another thread may add to them
+            spread = single_threaded(spread_of_costs, state.space, history, trials, by)
+            kept = self._spreads = (key, spread)
         return kept[1]
 
     def noise_of_one_result(self) -> float | None:

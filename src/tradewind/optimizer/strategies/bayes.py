@@ -153,7 +153,7 @@ class Bayes(Strategy):
         matters = goal.matters_above(history.quality, history.cost)
         fitted = history.take(spread(order_of_search(goal, history), self.max_points))
         fitted = replace(fitted, failed=history.failed[-max(self.max_points // 4, 1) :])
-        transform = self.output.transform(fitted.quality, matters_above=matters)
+        transform = self.output.transform(fitted.quality, self.scaling, matters_above=matters)
         found = self._fit_quality(space, fitted, transform, history=history, rng=rng)
         units, handover, price = found.units, found.handover, None
         quality = found.model.condition(history.pending)
@@ -228,7 +228,7 @@ class Bayes(Strategy):
         if noise is Noise.ABSENT or (noise is Noise.UNKNOWN and self.noisy is None):
             return observed_best(goal, history)
         fitted = history.take(spread(order_of_search(goal, history), self.max_points))
-        transform = self.output.transform(fitted.quality, matters_above=np.inf)
+        transform = self.output.transform(fitted.quality, self.scaling, matters_above=np.inf)
         rng = proposal_rng(history.seed, history.number)
         found = self._fit_quality(space, fitted, transform, history=history, rng=rng)
         if found.noise is Noise.UNKNOWN:
@@ -245,7 +245,7 @@ class Bayes(Strategy):
         history: History,
         rng: np.random.Generator,
     ) -> QualityModel:
-        return Doubt(self.surrogate, self.noisy, self.rough, self.scaling).fit(
+        return Doubt(self.surrogate, self.noisy, self.rough).fit(
             fitted,
             transform,
             noise=noise_of(history),

@@ -25,7 +25,7 @@ from tradewind.optimizer.repeats import Noise, row_keys
 from tradewind.optimizer.strategies.worth import fit_quality
 from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor
 from tradewind.optimizer.surrogates.surrogate import Predictor, Surrogate
-from tradewind.optimizer.transforms import Clip, Scaling, Standardize
+from tradewind.optimizer.transforms import Clip, Standardize
 from tradewind.types import Array, Columns, Indices
 
 _FEWEST = 8  # trials that can tell noise from structure
@@ -50,12 +50,11 @@ class QualityModel:
 @dataclass(frozen=True)
 class Doubt:
     """The surrogates among which results decide. Without a `noisy` one, `exact` is for all results;
-    without a `rough` one, `noisy` is for all noisy results. `scaling` makes their units."""
+    without a `rough` one, `noisy` is for all noisy results."""
 
     exact: Surrogate
     noisy: Surrogate | None = None
     rough: Surrogate | None = None
-    scaling: Scaling = "std"
 
     def fit(
         self,
@@ -78,11 +77,11 @@ class Doubt:
         if self.noisy is not None and noise is Noise.PRESENT:
             unusual = history.raced | (history.noise > _UNUSUAL * np.median(history.noise))
             history = replace(history, noise=np.where(unusual, history.noise, 0.0))
-            fits = _Fits(history, transform, columns, self.scaling, rng)
+            fits = _Fits(history, transform, columns, rng)
             _, model = fits.choose("noisy", self.noisy, "rough", self.rough, compare=compare)
             return fits.answer(model, noise)
         other = None if noise is Noise.ABSENT else self.noisy
-        fits = _Fits(history, transform, columns, self.scaling, rng)
+        fits = _Fits(history, transform, columns, rng)
         chosen, model = fits.choose("quality", self.exact, "noisy", other, compare=compare)
         if chosen == "noisy":
             return fits.answer(model, Noise.PRESENT, suspected=True)
@@ -97,11 +96,9 @@ class _Fits:
         history: History,
         transform: Clip | LogError,
         columns: Columns,
-        scaling: Scaling,
         rng: np.random.Generator,
     ) -> None:
         self.history, self.transform, self.columns, self.rng = history, transform, columns, rng
-        self.scaling = scaling
         kept = ("noisy", "rough")  # the next comparison starts from them
         self.handover = {name: it for name, it in history.handover.items() if name in kept}
 
@@ -136,13 +133,7 @@ class _Fits:
     def _fit(self, surrogate: Surrogate, name: str) -> Predictor:
         start = self.history.handover.get(name)
         self.units, model = fit_quality(
-            surrogate,
-            self.history,
-            self.transform,
-            columns=self.columns,
-            start=start,
-            scaling=self.scaling,
-            rng=self.rng,
+            surrogate, self.history, self.transform, columns=self.columns, start=start, rng=self.rng
         )
         self.handover[name] = dict(model.handover)
         return model

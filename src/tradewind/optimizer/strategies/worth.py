@@ -33,14 +33,15 @@ class Output(Enum):
     LOG_ERROR = "log_error"  # H eq. 15
     IDENTITY = "identity"
 
-    def transform(self, quality: Array, *, matters_above: float) -> Clip | LogError:
-        """The transform for these qualities. It clips nothing above `matters_above`: under a
-        trade-off, a bad but cheap trial may be the best."""
+    def transform(
+        self, quality: Array, scaling: Scaling = "std", *, matters_above: float
+    ) -> Clip | LogError:
+        """The transform for these qualities, which are scaled afterwards. It clips nothing above
+        `matters_above`: under a trade-off, a bad but cheap trial may be the best."""
         if self is Output.LOG_ERROR:
-            return LogError()
-        return Clip(
-            -np.inf if self is Output.IDENTITY else min(Clip.of(quality).floor, matters_above)
-        )
+            return LogError(scaling=scaling)
+        least = min(Clip.of(quality).floor, matters_above)
+        return Clip(-np.inf if self is Output.IDENTITY else least, scaling)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,6 @@ def fit_quality(
     *,
     columns: Columns,
     start: Mapping[str, Any] | None = None,
-    scaling: Scaling = "std",
     rng: np.random.Generator,
 ) -> tuple[Standardize, Predictor]:
     """The units of transformed quality, and its model in these units. A failed trial counts as bad
@@ -85,7 +85,7 @@ def fit_quality(
     y = np.concatenate([history.quality, np.full(len(history.failed), history.quality.min())])
     noise = np.concatenate([history.noise, np.zeros(len(history.failed))])
     t = transform.forward(y)
-    units = Standardize.of(t, scaling)
+    units = Standardize.of(t, transform.scaling)
     model = surrogate.fit(
         X,
         units.forward(t),
