@@ -60,8 +60,7 @@ KEYS = {
     "queued spent paused stopped best sentence running failures",
     "best": "study goal unit metric best sentence",
     "frontier": "study cost metric unit frontier",
-    "explain": "study goal sentence choice most_accurate is_most_accurate gain costs "
-    "configurations",
+    "explain": "study goal sentence choice best_quality has_best_quality gain costs configurations",
     "replay": "study verdict proposals counts different sentence",
     "studies": "storage studies",
 }

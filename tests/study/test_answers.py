@@ -52,7 +52,7 @@ def test_a_choice_is_explained_in_one_sentence() -> None:
         "Trial 0, which has the best value, scores 1.2 points higher and costs 6.4 times as much, "
         "on all of the data."
     )
-    assert (explanation.choice.number, explanation.most_accurate.number) == (1, 0)
+    assert (explanation.choice.number, explanation.best_quality.number) == (1, 0)
     assert explanation.comparison.gain == pytest.approx(-0.012)
     assert explanation.comparison.cost_ratio == pytest.approx(2.0 / 12.8)
     assert str(study.explain(tw.Quality())) == (

@@ -49,8 +49,8 @@ def test_among_equals_the_cheapest_wins_in_every_pick(strategy: Any) -> None:
         assert study.best_for(goal).number == 3
     assert numbers(study.frontier()) == [0, 3]
     explained = study.explain()
-    assert (explained.choice.number, explained.most_accurate.number) == (3, 3)
-    assert study.explain(tw.BestUnder(1.2)).most_accurate.number == 3
+    assert (explained.choice.number, explained.best_quality.number) == (3, 3)
+    assert study.explain(tw.BestUnder(1.2)).best_quality.number == 3
     assert [entry.trial.number for entry in study.leaderboard()] == [3, 4, 2, 1, 0]
     page = page_data(study, models=False)
     steps = [(it["from"], it["trial"]) for it in page["choices"]["limit"]["steps"]]
@@ -73,12 +73,12 @@ def test_a_search_that_ignores_cost_does_not_depend_on_it() -> None:
         assert (ranked[0] == ranked[1]) is same
 
 
-def test_a_choice_is_explained_against_the_cheapest_of_the_most_accurate() -> None:
+def test_a_choice_is_explained_against_the_cheapest_of_the_best() -> None:
     study = told((2.0, 5.0), (2.0, None), (2.0, 3.0), (1.0, 1.0))
     explanation = study.explain(tw.BestUnder(2.0))
-    assert (explanation.choice.number, explanation.most_accurate.number) == (3, 2)
-    assert told((2.0, None), (2.0, None), (1.0, None)).explain().most_accurate.number == 0
-    assert study.explain(tw.Quality()).is_most_accurate
+    assert (explanation.choice.number, explanation.best_quality.number) == (3, 2)
+    assert told((2.0, None), (2.0, None), (1.0, None)).explain().best_quality.number == 0
+    assert study.explain(tw.Quality()).has_best_quality
 
 
 def test_neither_failed_nor_running_trials_are_best() -> None:

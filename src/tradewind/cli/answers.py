@@ -155,7 +155,7 @@ def best(study: Study, goal: Goal | None) -> Data:
 
 
 def explain(study: Study, goal: Goal | None) -> Data:
-    """What a choice costs and gains against the most accurate model."""
+    """What a choice costs and gains against the trial with the best quality."""
     explained = study.explain(goal)
     it = explained.comparison
     return {
@@ -163,10 +163,10 @@ def explain(study: Study, goal: Goal | None) -> Data:
         "goal": goal_text(study.goal if goal is None else goal),
         "sentence": str(explained),
         "choice": trial_data(explained.choice),
-        "most_accurate": trial_data(explained.most_accurate),
-        "is_most_accurate": explained.is_most_accurate,
+        "best_quality": trial_data(explained.best_quality),
+        "has_best_quality": explained.has_best_quality,
         "gain": it.gain,
-        "costs": {"choice": it.costs[1], "most_accurate": it.costs[0]},
+        "costs": {"choice": it.costs[1], "best_quality": it.costs[0]},
         "configurations": explained.n_configurations,
     }
 

@@ -86,10 +86,10 @@ def _cheapest_first(quality: Array, cost: Array) -> Indices:
 
 
 def bend(quality: Array, cost: Array) -> Array:
-    """How far each trial lies above the straight line from the cheapest efficient trial to the most
+    """How far each trial lies above the straight line from the cheapest efficient trial to the
     best one, in (−∞, 1) (n,). The line is drawn between quality and the logarithm of cost, both
     scaled to [0, 1]. The knee of the frontier is the highest trial. If nothing bends, it is the
-    most accurate one."""
+    best one."""
     front = efficient(quality, cost)
     if not len(front):
         return np.full(len(quality), np.nan)

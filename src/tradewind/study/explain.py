@@ -22,23 +22,23 @@ from tradewind.types import FinishedTrial
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """The best trial under a goal, and what the most accurate one would give and cost instead.
-    `str()` says it in a sentence or two.
+    """The best trial under a goal, and what the one with the best quality would change. `str()`
+    says it in a sentence or two.
 
-    - `choice`: the best trial under `goal`; `most_accurate`: the one with the best quality.
-    - `comparison`: `choice` against `most_accurate`; its `gain` is usually negative.
+    - `choice`: the best trial under `goal`; `best_quality`: the one with the best quality.
+    - `comparison`: `choice` against `best_quality`; its `gain` is usually negative.
     - `n_configurations`: how many configurations were finished.
     - `believed`: the values that a model believes the two to have, if results are noisy.
     - `efficient`: the efficient trials, cheapest first, if the goal is the whole frontier.
     - `within`: the limit in words, if not that of the goal.
 
     >>> explanation = study.explain()
-    >>> explanation.choice.number, explanation.most_accurate.number
+    >>> explanation.choice.number, explanation.best_quality.number
     (4, 5)
     """
 
     choice: FinishedTrial
-    most_accurate: FinishedTrial
+    best_quality: FinishedTrial
     comparison: Comparison
     n_configurations: int
     goal: Goal
@@ -47,9 +47,9 @@ class Explanation:
     within: str = ""
 
     @property
-    def is_most_accurate(self) -> bool:
-        """Whether the choice is the most accurate model."""
-        return self.choice.repeats(self.most_accurate)
+    def has_best_quality(self) -> bool:
+        """Whether the choice has the best quality, too."""
+        return self.choice.repeats(self.best_quality)
 
     def __str__(self) -> str:
         other = "" if self.n_configurations == 1 or self.efficient else self._other()
@@ -107,16 +107,16 @@ class Explanation:
         return self._scale.amount(tolerance)
 
     def _other(self) -> str:
-        """What the most accurate trial would change; nothing if the goal asks for that one."""
+        """What the trial with the best quality would change; nothing if the goal asks for it."""
         limited = isinstance(self.goal, BestUnder)
-        if self.is_most_accurate:
+        if self.has_best_quality:
             if not self.goal.needs_cost:
                 return ""
             also = (
                 "is the best without the limit, too" if limited else f"also has {self._scale.best}"
             )
             return f"It {also}."
-        it, best = self.comparison, self.most_accurate
+        it, best = self.comparison, self.best_quality
         other = f"trial {best.number}"
         if self.believed is not None:
             other += f", believed to be the best ({shown(self.believed[1])}),"
@@ -141,7 +141,7 @@ class Explanation:
         return "" if cost is None else f" {at_cost(cost, unit_of_cost(trial, by))}"
 
     def _note(self) -> str:
-        raced = [t.number for t in (self.choice, self.most_accurate) if t.raced]
+        raced = [t.number for t in (self.choice, self.best_quality) if t.raced]
         if not raced:
             return ""
         return f"(The value of trial {raced[0]} is an estimate: it was stopped after some folds.)"

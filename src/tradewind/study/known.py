@@ -71,10 +71,11 @@ class Known:
         return efficient_trials(self.history, self.believed, self.strategy)
 
     def explain(self, choice: int, goal: Goal | None = None, *, within: str = "") -> Explanation:
-        """Why this trial is the choice under a settled goal, by default this one, and what the most
-        accurate one would change. `within` is the limit in words, if not that of the goal."""
+        """Why this trial is the choice under a settled goal, by default this one, and what the one
+        with the best quality would change. `within` is the limit in words, if not that of the
+        goal."""
         goal = self.goal if goal is None else goal
-        best, quality = self._most_accurate, self.believed.quality
+        best, quality = self._best, self.believed.quality
         comparison = compare_trials(
             self.trials, self.history, best, choice, scale=self.scale, by=goal.by
         )
@@ -91,7 +92,7 @@ class Known:
         )
 
     @cached_property
-    def _most_accurate(self) -> int:
+    def _best(self) -> int:
         return self.contest.winner(Quality())
 
     @cached_property

@@ -118,7 +118,7 @@ def explain(
 ) -> None:
     """Explain the best trial in one sentence.
 
-    What it costs and gains against the most accurate one.
+    What the trial with the best quality would change.
 
     \b
     Examples:
