@@ -37,6 +37,7 @@ def view(n_running: int = 2, n_finished: int = 50) -> View:
         events=[f"12:00:0{i} trial {i} finished: 0.5 at 2 s" for i in range(6)],
         unit="s",
         maximize=True,
+        value="F1",
     )
 
 
@@ -56,7 +57,7 @@ def test_a_picture_fits_into_the_terminal(width: int, height: int, n_running: in
     text = "\n".join(lines)
     assert "trial 5 finished" in text
     if height >= 40:
-        assert "value against cost" in text
+        assert "F1 against cost" in text
     if height > 12:
         hidden = n_running - text.count("host:1234")
         assert (f"and {hidden} more" in text) == (hidden > 0)

@@ -231,13 +231,13 @@ def test_replay_ends_with_1_if_a_proposal_is_different(
 
 
 def test_watch_prints_a_line_for_every_event_where_it_is_piped(tmp_path: Path) -> None:
-    study = make_study(tmp_path / "s.db", n_trials=2)
+    study = make_study(tmp_path / "s.db", n_trials=2, metric="F1")
     process = start("watch", "s.db", "--every", "0.1", folder=tmp_path)
     assert process.stdout is not None
     lines = []
     while "2 finished" not in (line := process.stdout.readline()):
         lines.append(line)
-    assert sum("finished" in line for line in lines) == 2
+    assert sum("finished: F1 0." in line for line in lines) == 2
     study.tell(study.ask(), 0.5, cost=1.0)
     study.pause("lunch")
     lines = []

@@ -28,6 +28,7 @@ class View:
     events: Sequence[str]
     unit: str
     maximize: bool
+    value: str
 
 
 def picture(view: View, console: Console) -> RenderableType:
@@ -79,5 +80,5 @@ def _plot(view: View, console: Console, room: int) -> list[RenderableType]:
     )
     if not lines:
         return []
-    title = Text(f"value against cost, {marks[1]} efficient", style="bold")
+    title = Text(f"{view.value} against cost, {marks[1]} efficient", style="bold")
     return [Text(), title, *(Text(line, no_wrap=True) for line in lines)]

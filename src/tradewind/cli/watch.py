@@ -105,6 +105,7 @@ class Watcher:
             events=self.events,
             unit=self.unit,
             maximize=study.direction == "maximize",
+            value=one_line(study.metric or "value"),
         )
 
     def _points(self, trials: list[Any]) -> list[tuple[float, float]]:
@@ -140,7 +141,8 @@ def _event(trial: Trial, unit: str) -> str:
     match trial.state:
         case State.FINISHED:
             price = "" if trial.cost is None else f" at {tables.named_cost(trial.cost, unit)}"
-            text = f"finished: {tables.number(trial.value)}{price}"
+            named = f"{one_line(trial.metric)} " if trial.metric else ""
+            text = f"finished: {named}{tables.number(trial.value)}{price}"
         case State.FAILED:
             why = answers.failures([trial])[0]["message"]
             text = f"failed: {tables.shortened(why)}"

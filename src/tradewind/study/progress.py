@@ -191,7 +191,7 @@ class Progress:
 
 def _line(trial: Trial) -> str:
     """`trial 3 finished: value 0.9123, cost 12.5, on 40% of the data, {'x': 0.5}`."""
-    value, cost = f"value {trial.value:.6g}", ""
+    value, cost = f"{trial.metric or 'value'} {trial.value:.6g}", ""
     if trial.cost is not None:
         cost = f", {'cost' if trial.cost_name == 'wall' else trial.cost_name} {trial.cost:.3g}"
     size = f", on {trial.train_size:.0%} of the data" * (trial.train_size < 1.0)
