@@ -186,7 +186,7 @@ def test_a_limit_on_costs_that_vary_is_kept_with_confidence() -> None:
     assert (BestUnder(10.0).probability(10.0), BestUnder(10.0).probability(10.1)) == (1.0, 0.0)
     low = BestUnder(10.0, confidence=0.8).with_spread(lambda: 0.1)
     assert low.qualifies(quality, cost).tolist() == [False, True, True]
-    assert "of at most 10, kept by a new training with a probability of 0.8" in str(low)
+    assert "of at most 10, kept by a new training with a probability of 80%" in str(low)
     assert repr(low) == "BestUnder(cost=10.0, confidence=0.8)"
 
 

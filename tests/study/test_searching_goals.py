@@ -117,7 +117,7 @@ def test_if_nothing_keeps_a_limit_the_error_says_how_probably_the_cheapest_does(
     study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
     for x, cost in ((0.1, 1.0), (0.1, 1.2), (0.1, 0.9), (0.5, 2.0), (0.9, 4.0)):
         study.add({"x": x}, x, cost=cost)
-    with pytest.raises(tw.errors.NothingQualifies, match="keeps the limit with a probability of 0"):
+    with pytest.raises(tw.errors.NothingQualifies, match=r"with a probability of \d+%"):
         study.best_for(tw.BestUnder(1.1))
     assert study.best_for(tw.BestUnder(1.1, confidence=0.5)).params["x"] == 0.1
 

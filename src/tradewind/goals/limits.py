@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tradewind.amounts import Amount
+from tradewind.amounts import Amount, percent
 from tradewind.checks import between, cost_name, or_none, positive, tolerance
 from tradewind.goals.aims import Beat, Extend, Seen
 from tradewind.goals.frontier import extend
@@ -90,7 +90,7 @@ class BestUnder(Goal):
         limit = f"the best quality with {what} of at most {amount(self.cost)}"
         if self.margin_factor == 1.0 and self.confidence == 0.9:
             return limit
-        return f"{limit}, kept by a new training with a probability of {self.confidence:.3g}"
+        return f"{limit}, kept by a new training with a probability of {percent(self.confidence)}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -153,12 +153,13 @@ def goal_in_words(goal: Goal, unit: str) -> str:
 
 
 def chance_to_keep(goal: Goal, cost: float | None) -> str:
-    """`, and a new training of it keeps the limit with a probability of 0.93`, if the goal is a
-    limit and costs vary."""
-    if cost is None or not isinstance(goal, BestUnder) or goal.spread == 0.0:
+    """`, and a new training keeps the limit with a probability of 93%`, if the goal is a limit, the
+    trial is within it, and costs vary."""
+    if cost is None or not isinstance(goal, BestUnder) or goal.spread == 0.0 or cost > goal.cost:
         return ""
     kept = goal.probability(cost)
-    return f", and a new training of it keeps the limit with a probability of {kept:.2g}"
+    chance = "over 99%" if kept > 0.99 else percent(round(kept, 2))
+    return f", and a new training keeps the limit with a probability of {chance}"
 
 
 def exact_time(seconds: float) -> str:
