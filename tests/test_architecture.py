@@ -17,7 +17,7 @@ PACKAGE = Path(tradewind.__file__).parent
 # Each room, and the rooms that it may import. Everything else is a fault.
 BASE = (
     *("types", "errors", "bounds", "checks", "plain", "paths", "seeds", "interrupts"),
-    *("output", "html", "amounts"),
+    *("output", "html", "amounts", "fields"),
 )
 ROOMS = {
     "types": ("amounts", "errors", "bounds", "html"),
@@ -25,6 +25,7 @@ ROOMS = {
     "bounds": ("errors", "plain"),
     "checks": ("amounts", "errors", "plain", "types"),
     "plain": (),
+    "fields": ("bounds", "plain", "types"),
     "paths": (),
     "seeds": (),
     "interrupts": ("output",),

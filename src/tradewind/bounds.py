@@ -1,7 +1,8 @@
 """What a trial may report: the bounds of values, costs and attributes.
 
-Outcomes check themselves with `check_outcome` when they are made. So there is one check for what an
-objective returns, for what is told and added, and for what is loaded and imported.
+Outcomes check themselves with `check_outcome` when they are made, written and read. So there is one
+check for what an objective returns, a worker answers, or a user tells, and for what is loaded: what
+was written can be read. Whatever is within these bounds fits into a message of a worker.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from tradewind.errors import OutcomeError
 from tradewind.plain import plain, shown, write_json
 
 LARGEST = 1e300  # of values and costs: the sum of 100 million of them is still a finite number
-ATTRIBUTES = 32_000  # characters of all attributes as JSON: with them, a message must stay small
+MESSAGE = 2**20  # bytes of all that a worker says about a trial
+ATTRIBUTES = 32_000  # characters of all attributes as JSON, and of the names of all costs
 _MOST_FOLDS = 10_000
 _MOST_TRAININGS = 10**9
-_MOST_COSTS = 1_000  # further costs of a trial, and characters of their names
+_MOST_COSTS = 1_000  # further costs of a trial
 
 
 def check_outcome(outcome: Any) -> None:
@@ -40,10 +42,10 @@ def check_outcome(outcome: Any) -> None:
         most = min(LARGEST * outcome.share, LARGEST / outcome.trainings)
         check_cost("cost", outcome.cost, most)
     costs = outcome.costs
-    if len(costs) > _MOST_COSTS or any(len(name) > _MOST_COSTS for name in costs):
+    if len(costs) > _MOST_COSTS or sum(map(len, costs)) > ATTRIBUTES:
         raise OutcomeError(
-            f"there may be up to {_MOST_COSTS} costs with names of up to {_MOST_COSTS} characters, "
-            f"but got {shown(costs)}"
+            f"there may be up to {_MOST_COSTS} costs, with names of up to {ATTRIBUTES} characters "
+            f"together, but got {shown(costs)}"
         )
     for name, cost in costs.items():
         check_cost(name, cost)

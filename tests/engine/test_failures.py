@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,6 +78,58 @@ def test_a_search_goes_on_only_after_exceptions_that_it_catches() -> None:
     assert len(session.trials()) == 1
     loop(session, workers, n_trials=3)
     assert len(session.trials()) == 4
+
+
+ELSEWHERE = Failure(
+    'Traceback (most recent call last):\n  File "train.py", line 1, in objective\nOwn: boom\n',
+    kinds=("train.Own", "builtins.KeyError", "builtins.Exception", "builtins.BaseException"),
+)
+
+
+class Own(KeyError):
+    """An exception that workers know under the same name."""
+
+
+Own.__module__ = "train"
+
+
+@pytest.mark.parametrize("catch", [(Own,), (KeyError,), (Exception,)])
+def test_an_exception_of_another_process_is_caught_by_the_name_of_its_class(catch: Any) -> None:
+    session = drive()
+    loop(session, ScriptedWorkers(1, lambda t: ELSEWHERE), n_trials=3, policy=Policy(catch=catch))
+    assert len(session.trials()) == 3
+
+
+@pytest.mark.parametrize("policy", [Policy(catch=(ValueError,)), Policy(on_error="raise")])
+def test_an_exception_of_another_process_is_raised_as_its_text(policy: Policy) -> None:
+    session = drive()
+    with pytest.raises(TrialFailed) as caught:
+        loop(session, ScriptedWorkers(1, lambda t: ELSEWHERE), n_trials=3, policy=policy)
+    assert str(caught.value) == f"Own: boom\n\n{ELSEWHERE.error}"
+    assert [trial.state for trial in session.trials()] == [State.FAILED]
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        Outcome(0.5, 1.0, attributes={"log": "x" * 32_000}),
+        Outcome(0.5, 1.0, attributes={"model": object()}),
+        Outcome("0.5", 1.0),  # type: ignore[arg-type]
+        Failure(None),  # type: ignore[arg-type]
+        Stopped(None),  # type: ignore[arg-type]
+        None,
+        0.5,
+    ],
+)
+def test_a_result_that_no_log_can_hold_fails_its_trial_with_a_reason(
+    result: Any, tmp_path: Path
+) -> None:
+    study = tw.create_study({"x": (0.0, 1.0)}, seed=0, storage=tmp_path / "runs.db")
+    workers = ScriptedWorkers(2, lambda t: result if t.number == 1 else good(t))
+    loop(study._session, workers, n_trials=4)
+    kept = tw.load_study(tmp_path / "runs.db")
+    assert states(kept) == ["finished", "failed", "finished", "finished"]
+    assert (kept.trials[1].error or "").startswith("its result cannot be recorded: ")
 
 
 def test_a_failure_without_an_exception_never_ends_the_loop() -> None:

@@ -17,6 +17,7 @@ from tests.chaos import bitflips
 from tests.postgres import Server
 from tests.studies import create, score
 from tradewind.errors import FormatError, LogDiverged, StorageError, TradewindError
+from tradewind.log.chain import START, seal, unseal
 
 SIZE = 4096  # of a page
 
@@ -55,6 +56,17 @@ def a_changed_event(path: Path) -> None:
     change(path, "UPDATE events SET event = replace(event, 'value', 'valve') WHERE position = 60")
 
 
+def an_unreadable_event(path: Path) -> None:
+    """An event that cannot be read, although its digest and all others fit."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        rows = db.execute("SELECT event FROM events ORDER BY position").fetchall()
+        bodies, _ = unseal(START, [line for (line,) in rows])
+        bodies[60] = bodies[60].replace('"value":', '"value":1e301,"worth":')
+        lines, _ = seal(START, bodies)
+        statement = "UPDATE events SET event = ? WHERE position = ?"
+        db.executemany(statement, [(line, i) for i, line in enumerate(lines)])
+
+
 def a_missing_event(path: Path) -> None:
     change(path, "DELETE FROM events WHERE position = 60")
 
@@ -90,6 +102,7 @@ def an_index(path: Path) -> None:
     ("damage", "loses"),
     [
         (a_changed_event, True),
+        (an_unreadable_event, True),
         (a_missing_event, True),
         (a_page_of_zeros, True),
         (a_cut_file, True),  # nothing in the file shows what was at its end
@@ -316,6 +329,18 @@ def test_a_file_of_a_newer_version_is_not_changed(tmp_path: Path) -> None:
     make(path, 1)._session.log._file.close()  # type: ignore[attr-defined]
     change(path, "PRAGMA user_version = 7")
     change(path, "ALTER TABLE studies ADD COLUMN more")
+    before = path.read_bytes()
+    with pytest.raises(FormatError, match="update Tradewind"):
+        tw.repair(path)
+    assert path.read_bytes() == before
+
+
+def test_an_exported_study_of_a_newer_version_is_not_cut(tmp_path: Path) -> None:
+    path = tmp_path / "study.jsonl"
+    make(tmp_path / "studies.db", 1).export(path)
+    bodies, _ = unseal(START, path.read_text().splitlines())
+    bodies[2] = bodies[2].replace('"format":1', '"format":2')
+    path.write_text("".join(f"{line}\n" for line in seal(START, bodies)[0]))
     before = path.read_bytes()
     with pytest.raises(FormatError, match="update Tradewind"):
         tw.repair(path)

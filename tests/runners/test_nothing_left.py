@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,8 @@ from tests.processes import forked
 from tests.runners.scenes import alive, eventually, hiding, run_script, written
 from tests.runners.trials import PATIENCE, all_of, the_one, trial
 from tradewind.runners import child, guard
-from tradewind.runners.keeper import Keeper, Start
+from tradewind.runners.keeper import Keeper, Kind, Report, Start, read_reports
 from tradewind.runners.processes import ProcessRunner, ProcessWorkers
-from tradewind.runners.reports import Kind, Report, read_reports
 from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import Failure, Lost, Stopped, TrialLimits
 from tradewind.types import Outcome
@@ -337,6 +337,32 @@ def test_a_driver_that_dies_takes_everything_with_it(
             eventually(lambda: not [pid for pid in pids if alive(pid)])
         finally:
             os.kill(copy, signal.SIGKILL)
+
+
+EARLY = """
+import os, signal
+from tradewind.runners.guard import Guard
+guard = Guard()
+os.kill(guard._process.pid, signal.SIGSTOP)
+os.waitid(os.P_PID, guard._process.pid, os.WSTOPPED)
+print(guard._process.pid, flush=True)
+signal.pause()
+"""
+
+
+def test_a_guard_that_was_stopped_before_it_ran_a_line_ends_with_its_driver(
+    tmp_path: Path,
+) -> None:
+    with run_script(tmp_path / "driver.py", EARLY) as driver:
+        assert driver.stdout is not None
+        pid = int(driver.stdout.readline())
+        assert alive(pid)
+        driver.kill()
+    try:
+        eventually(lambda: not alive(pid))
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 # ---- where only marks help ----

@@ -154,7 +154,7 @@ workers = ProcessRunner(1).open(objective, TrialLimits())
 for number in (0, 1):
     workers.submit(Trial(number, {}, State.RUNNING, Origin.DESIGN, seed=0))
     done, = workers.wait()
-    print(done.result.value if number == 0 else type(done.result.raised) is Own)
+    print(done.result.value if number == 0 else done.result.is_a(Own))
 workers.close()
 """
 
@@ -433,29 +433,43 @@ def _raise(error: BaseException) -> float:
     [(Hostile, ["the text"]), (Incomplete, [3, "the text"]), (ValueError, ["the text" * 20_000])],
     ids=["hostile", "incomplete", "huge"],
 )
-def test_an_exception_that_cannot_travel_leaves_its_text(
-    opened: Open, kind: type[Exception], args: list[Any]
-) -> None:
+def test_an_exception_travels_as_text(opened: Open, kind: type[Exception], args: list[Any]) -> None:
     workers = opened(lambda run: _raise(kind(*args)) if run.number == 0 else 1.0)
     failure = failure_of(workers)
     assert kind.__name__ in failure.error
     assert "the text" in failure.error
     assert failure.raised is None
+    assert failure.is_a(kind)
     assert value_of(workers, 1) == 1.0
 
 
-def test_an_exception_says_where_in_the_worker_it_was_raised(opened: Open) -> None:
-    class Local(Exception):
+def test_an_exception_says_where_in_the_worker_it_was_raised_and_what_it_is(opened: Open) -> None:
+    class Local(LookupError):
         pass
 
     def deep(run: Run) -> float:
         raise Local("as scripted")
 
     failure = failure_of(opened(lambda run: deep(run)))
-    assert type(failure.raised) is Local
-    with pytest.raises(Local, match="as scripted") as caught:
-        raise failure.raised
-    assert any("in deep" in note for note in caught.value.__notes__)
+    assert "in deep" in failure.error
+    assert failure.error.rstrip().endswith("Local: as scripted")
+    assert failure.is_a(Local)
+    assert failure.is_a(LookupError)
+    assert not failure.is_a(ValueError)
+
+
+def test_an_exception_of_a_worker_runs_no_code_of_its_own_in_the_driver(opened: Open) -> None:
+    driver = os.getpid()
+
+    class Blocking(Exception):
+        def __init__(self, text: str) -> None:
+            if os.getpid() == driver:
+                time.sleep(600)
+
+    def objective(run: Run) -> float:
+        raise Blocking("as scripted")
+
+    assert "Blocking: as scripted" in failure_of(opened(objective)).error
 
 
 def in_a_new_interpreter(script: str, *flags: str, **options: Any) -> str:

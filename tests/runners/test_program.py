@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import tradewind as tw
 from tests.runners.scenes import alive, eventually, run_script, written
 from tests.runners.trials import trial
-from tradewind.plain import LONGEST
+from tradewind.bounds import MESSAGE
 from tradewind.runners.evaluate import evaluate
 from tradewind.runners.program import Program
 from tradewind.runners.program_command import Command
@@ -289,7 +289,7 @@ def test_an_argument_that_is_too_long_is_a_failed_trial() -> None:
         ("ln -s /etc/passwd $TRADEWIND_RESULT_FILE", "it is a link"),
         ("mkfifo $TRADEWIND_RESULT_FILE", "it is a FIFO"),
         ("echo nothing > $TRADEWIND_RESULT_FILE", "neither a JSON object nor a number"),
-        ("head -c 9000000 /dev/zero > $TRADEWIND_RESULT_FILE", "neither"),
+        ("head -c 9000000 /dev/zero > $TRADEWIND_RESULT_FILE", "up to 1048576 bytes"),
     ],
 )
 def test_a_result_file_may_be_anything(script: str, error: str) -> None:
@@ -343,9 +343,9 @@ def test_a_line_without_an_end_takes_bounded_memory() -> None:
     output = Output()
     for _ in range(100):
         output.feed(b"{" + b"a" * 100_000)
-    assert len(output._line) == LONGEST + 1
+    assert len(output._line) == MESSAGE + 1
     output.close()
-    with pytest.raises(tw.errors.ProgramFailed, match="characters"):
+    with pytest.raises(tw.errors.ProgramFailed, match="up to 1048576 bytes"):
         read_result(output.candidate or b"", "it")
 
 

@@ -22,8 +22,13 @@ from tests.runners.test_dask import endless
 from tests.runners.trials import NO_LIMITS, all_of, the_one, trial
 from tests.studies import environment
 from tradewind.runners import ray as runner_module
-from tradewind.runners.ray import RayRunner, RayWorkers
-from tradewind.runners.ray_resources import actor_options, count_fitting, normalize
+from tradewind.runners.ray import (
+    RayRunner,
+    RayWorkers,
+    actor_options,
+    count_fitting,
+    normalize,
+)
 from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import Failure, Lost, Stopped, TrialLimits
 from tradewind.types import Outcome, State

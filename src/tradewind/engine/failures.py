@@ -38,12 +38,7 @@ class Policy:
 
     def catches(self, failure: Failure) -> bool:
         """Whether the search goes on after this failure."""
-        return failure.raised is None or _is_a(failure.raised, (*self.catch, *_EXITS))
-
-
-def _is_a(error: BaseException, kinds: tuple[type[BaseException], ...]) -> bool:
-    """What `except` would say. `isinstance` may run the user's code."""
-    return any(kind in kinds for kind in type(error).__mro__)
+        return not failure.is_a(BaseException) or failure.is_a(*self.catch, *_EXITS)
 
 
 def report(session: Session, policy: Policy, done: Done, prices: Callable[[], Prices]) -> Trial:
@@ -96,13 +91,15 @@ def _run_again(trial: Trial, reason: str) -> Trial:
 
 
 def raise_if_due(policy: Policy, failure: Failure, *, failed: bool) -> None:
-    """Raise what must end the search. `failed` is false for a trial that will run again, or that
-    somebody else has ended."""
+    """Raise what must end the search: the exception, or the text of one of another process.
+    `failed` is false for a trial that will run again, or that somebody else has ended."""
     raised = failure.raised
     if not failed or (policy.catches(failure) and policy.on_error != "raise"):
         return
-    if raised is None or _is_a(raised, _EXITS):
-        raise TrialFailed(failure.error) from raised
+    if raised is None or failure.is_a(*_EXITS):
+        said = cause(failure.error)
+        text = failure.error if failure.error.startswith(said) else f"{said}\n\n{failure.error}"
+        raise TrialFailed(text) from raised
     raise raised
 
 

@@ -27,6 +27,7 @@ from tradewind.interrupts import Terminated
 from tradewind.log.stalls import FINAL
 from tradewind.optimizer.stopping import StoppingRule
 from tradewind.output import logger as _logger
+from tradewind.runners.messages import checked
 from tradewind.runners.runner import Done, Failure, InProcess, Workers
 from tradewind.types import Outcome, State, Trial
 
@@ -248,10 +249,15 @@ class Loop:
         left = self._next_deadline()
         if not isinstance(self.workers, InProcess):
             left = _SLICE if left is None else min(left, _SLICE)
-        results = self.workers.wait(left)
+        results = self._results(left)
         if interrupts.told():
             return [done for done in results if isinstance(done.result, Outcome)]
         return results
+
+    def _results(self, timeout: float | None) -> list[Done]:
+        """What has come back. A runner of somebody's own may return anything."""
+        ours = type(self.workers).__module__.startswith("tradewind.runners.")
+        return [done if ours else checked(done) for done in self.workers.wait(timeout)]
 
     def _next_deadline(self) -> float | None:
         running = list(self._running.values())
@@ -339,7 +345,7 @@ class Loop:
         """Keep what could not be recorded before the search ended with `error` in a file."""
         if isinstance(error, StorageError) and self.workers.slots > 1:
             with suppress(WorkerError):  # others may have ended while the store was away
-                self._unrecorded += self.workers.wait(0.0)
+                self._unrecorded += self._results(0.0)
         at = self.session.clock()
         results = failures.results_of(self._unrecorded, self.policy, self._prices, at=at)
         if results:

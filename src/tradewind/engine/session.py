@@ -24,6 +24,7 @@ from tradewind.engine.rivals import best_at_size, warn_if_data_changed
 from tradewind.errors import TrialError
 from tradewind.goals import Goal
 from tradewind.log.bulk import paused_gc
+from tradewind.log.codec import as_stored
 from tradewind.log.events import (
     Abandoned,
     Claimed,
@@ -424,7 +425,8 @@ class Session:
     ) -> Trial:
         """Record a trial that was evaluated elsewhere. An event gets the number of the trial."""
         config = self.state.space.validate(params)
-        end = Finished(0, result, at=self.clock()) if isinstance(result, Outcome) else result
+        new = Finished(0, result, at=self.clock()) if isinstance(result, Outcome) else result
+        end = as_stored(new)
 
         def entry(state: StudyState) -> tuple[int, list[Event]]:
             number, seen = state.claims, state.position

@@ -14,7 +14,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tradewind.errors import FormatError
+from tradewind.errors import FormatError, OutcomeError
+from tradewind.fields import (
+    ATTRIBUTES,
+    CONFIG,
+    COST,
+    FLAG,
+    INTEGER,
+    NUMBER,
+    OUTCOME,
+    PLAIN_DATA,
+    TEXT,
+    USAGE,
+    VALUE,
+    WHOLE,
+    WHOLES,
+    DataclassCodec,
+    FieldCodec,
+    one_of,
+    optional,
+)
 from tradewind.log.events import (
     Abandoned,
     Claimed,
@@ -36,58 +55,14 @@ from tradewind.log.events import (
     Stopped,
     Unknown,
 )
-from tradewind.log.fields import (
-    ATTRIBUTES,
-    CONFIG,
-    COST,
-    COSTS,
-    FLAG,
-    INTEGER,
-    NUMBER,
-    NUMBERS,
-    PLAIN_DATA,
-    TEXT,
-    VALUE,
-    WHOLE,
-    WHOLES,
-    DataclassCodec,
-    FieldCodec,
-    one_of,
-    optional,
-)
 from tradewind.plain import mapping, parse_json, parse_together, plain, shown, write_json
-from tradewind.types import Origin, Outcome, Usage
+from tradewind.types import Origin
 
-__all__ = ["FORMAT", "decode", "decode_lines", "encode"]
+__all__ = ["FORMAT", "as_stored", "decode", "decode_lines", "encode"]
 
 FORMAT = 1  # raise it for a change that older versions would misread
 
 _ORIGIN = one_of(Origin)
-_OUTCOME = DataclassCodec(
-    Outcome,
-    {
-        "value": NUMBER,
-        "cost": optional(NUMBER),
-        "folds": NUMBERS,
-        "raced": FLAG,
-        "share": NUMBER,
-        "costs": COSTS,
-        "attributes": ATTRIBUTES,
-        "trainings": WHOLE,
-    },
-).as_field()
-_USAGE = DataclassCodec(
-    Usage,
-    {
-        "wall": VALUE,
-        "cpu": optional(VALUE),
-        "concurrency": VALUE,
-        "device": TEXT,
-        "memory": optional(VALUE),
-        "clock": TEXT,
-        "data": optional(TEXT),
-    },
-).as_field()
 _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
     "created": (
         Created,
@@ -133,7 +108,7 @@ _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
     ),
     "finished": (
         Finished,
-        {"number": WHOLE, "outcome": _OUTCOME, "usage": optional(_USAGE), "at": optional(NUMBER)},
+        {"number": WHOLE, "outcome": OUTCOME, "usage": optional(USAGE), "at": optional(NUMBER)},
     ),
     "failed": (
         Failed,
@@ -142,7 +117,7 @@ _EVENTS: dict[str, tuple[type, dict[str, FieldCodec]]] = {
             "error": TEXT,
             "cost": optional(COST),
             "penalize": FLAG,
-            "usage": optional(_USAGE),
+            "usage": optional(USAGE),
             "at": optional(NUMBER),
         },
     ),
@@ -193,6 +168,14 @@ def encode(event: Event) -> str:
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{name!r} cannot be stored: {error}") from None
+
+
+def as_stored(event: Event) -> Any:
+    """The event as a log gives it back. `OutcomeError` if no log can hold it."""
+    try:
+        return decode(encode(event))
+    except (TypeError, ValueError, FormatError) as error:
+        raise OutcomeError(str(error)) from None
 
 
 def decode(line: Any) -> Event:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tradewind.errors import FormatError
 from tradewind.html import paragraph
+from tradewind.log.chain import advise
 from tradewind.log.files import scan_lines, write_lines
 from tradewind.log.salvage import SavedStudy, keep, results_in, save_study
 from tradewind.log.state import StudyState
@@ -72,6 +73,8 @@ def repair(storage: str | os.PathLike[str]) -> Repair:
 
 def _repair_lines(path: str) -> Repair:
     name, (events, damage) = Path(path).stem, scan_lines(path)
+    if damage is not None and events and advise(damage) == str(damage):
+        raise damage
     if damage is None:
         saved = SavedStudy(name, len(events), len(StudyState.of(events).trials))
         return Repair(path, None, (saved,))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tradewind.errors import FormatError, StorageError, TradewindError
-from tradewind.log.chain import START, Head, seal, unseal
+from tradewind.log.chain import START, Head, advise, seal, unseal
 from tradewind.log.codec import decode
 from tradewind.log.events import Event, Failed, Finished, Unknown
 from tradewind.log.rows import line_of
@@ -42,8 +42,8 @@ class SavedStudy:
         return f"{kept}; {self.damage}; results that are lost, by trial: {which}"
 
 
-class Undamaged(FormatError):
-    """An event that this version cannot read, although its digest fits."""
+class _Newer(FormatError):
+    """An event that a newer version has written."""
 
 
 def save_study(
@@ -63,7 +63,7 @@ def save_study(
                 state = StudyState.of([event])
             else:
                 state.apply([event])
-        except Undamaged:
+        except _Newer:
             raise
         except TradewindError as error:
             damage = str(error)
@@ -88,8 +88,8 @@ def _next_event(head: Head, versions: Iterable[str | bytes]) -> tuple[Event, Hea
         try:
             return decode(body), after
         except FormatError as problem:
-            if after.is_sealed:
-                raise Undamaged(f"event {head.length} is not damaged, but {problem}") from None
+            if after.is_sealed and advise(problem) == str(problem):
+                raise _Newer(f"event {head.length} is not damaged, but {problem}") from None
             error = FormatError(f"event {head.length} is damaged: {problem}")
     raise error
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from typing import IO
 
 from tradewind.errors import WorkerError
-from tradewind.runners.guard import Guard
-from tradewind.runners.launch import Launch, put_in_file
+from tradewind.runners.guard import Guard, Launch, put_in_file
+from tradewind.runners.messages import decode, describe, write_answer
 from tradewind.runners.resources import VISIBLE
-from tradewind.runners.runner import Done, TrialLimits
+from tradewind.runners.runner import Done, Failure, TrialLimits
 from tradewind.runners.slot import Slot, close_all, wait_for_results
 from tradewind.types import Trial
 
@@ -70,6 +70,51 @@ def evaluate_apart(
 
 def _next_question(why_stop: Callable[[], str | None] | None) -> float:
     return math.inf if why_stop is None else time.monotonic() + _STOP_CHECK
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a worker of a cluster must do with every trial: call the pickled objective, within
+    limits, and on a GPU if the trials were given one."""
+
+    blob: bytes
+    limits: TrialLimits
+    gpu: bool
+
+    @property
+    def device(self) -> str:
+        return "cuda:0" if self.gpu else "cpu"
+
+    def evaluate(
+        self, trial: Trial, *, within: float | None, why_stop: Callable[[], str | None]
+    ) -> Done:
+        """Evaluate a trial on this machine, in a process of its own beside the calling one."""
+        device, limits = self.device if _sees_gpu() else "cpu", self.limits
+        return evaluate_apart(
+            self.blob, trial, limits=limits, device=device, within=within, why_stop=why_stop
+        )
+
+
+def answer(message: str, evaluate: Callable[[Trial], Done]) -> str:
+    """The answer of a worker about the trial in a message, whatever `evaluate` raises. A cluster
+    pickles what its workers return or raise, and the driver unpickles it: so both must be text."""
+    trial = decode(message)
+    assert isinstance(trial, Trial)
+    try:
+        done = evaluate(trial)
+    except BaseException as error:
+        text = str(error) if isinstance(error, WorkerError) else describe(error)
+        done = Done(trial, Failure(text))
+    return write_answer(done)
+
+
+def _sees_gpu() -> bool:
+    """Whether CUDA_VISIBLE_DEVICES shows this process a GPU. An unset variable shows none: a
+    cluster that gives GPUs to trials sets it."""
+    return os.environ.get(VISIBLE, "") not in ("", "-1", "NoDevFiles")
+
+
+# ---- idle processes ----
 
 
 @dataclass(frozen=True)

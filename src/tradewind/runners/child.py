@@ -10,13 +10,12 @@ import math
 import os
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tradewind.runners.channel import DriverEnd, NotAMessage
-from tradewind.runners.guard import Guard
-from tradewind.runners.launch import Launch
-from tradewind.runners.messages import MESSAGE_CLASSES
-from tradewind.runners.reports import KILL, TERMINATE, Kind, Report, read_reports
+from tradewind.runners.channel import DriverEnd
+from tradewind.runners.guard import Guard, Launch
+from tradewind.runners.keeper import KILL, TERMINATE, Kind, Report, read_reports
+from tradewind.runners.messages import Message, decode, encode
 from tradewind.types import Trial
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class Child:
         self._guard = guard
         channel, self._control = guard.start_worker(launch)
         self._control.setblocking(False)
-        self._channel = DriverEnd(channel, MESSAGE_CLASSES)
+        self._channel = DriverEnd(channel)
         self._channel_closed_at = math.inf
         self.pid: int | None = None
         self.stopped_by: int | None = None
@@ -116,20 +115,21 @@ class Child:
 
     def send(self, trial: Trial) -> None:
         """Send a trial. It is lost if the worker has just died, which the next check finds."""
-        self._channel.send(trial)
+        self._channel.send(encode(trial))
 
     @property
     def has_message(self) -> bool:
         return not self._channel.closed and self._channel.has_message
 
-    def receive(self) -> Any | None:
+    def receive(self) -> Message | None:
         """Its next message; None if there is none now."""
         if self._channel.closed:
             return None
         self._channel.flush()
         try:
-            message = self._channel.receive()
-        except NotAMessage as error:
+            text = self._channel.receive()
+            message = None if text is None else decode(text)
+        except (TypeError, ValueError) as error:
             self.reject(str(error))
             return None
         if self._channel.closed:

@@ -11,10 +11,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from importlib import import_module
+from typing import Any, Generic, TypeVar
 
+from tradewind.errors import missing
 from tradewind.interrupts import told
 from tradewind.runners.concurrency import ConcurrencyMeter
+from tradewind.runners.messages import read_answer
 from tradewind.runners.runner import OUT_OF_TIME, Done, Result, Stopped
 from tradewind.types import Trial, Usage
 
@@ -74,6 +77,11 @@ class RunningTrials(Generic[Key, Handle]):
         done = Done(submitted.trial, result, replace(usage, concurrency=concurrency))
         self._done.append(done)
         return submitted.handle
+
+    def read(self, key: Key, answer: object) -> Handle:
+        """Note what a worker has answered about a trial."""
+        done = read_answer(answer, self._running[key].trial)
+        return self.finish(key, done.result, done.usage)
 
     def stop_overdue(self) -> None:
         """Stop the trials whose deadline has passed."""
@@ -159,6 +167,14 @@ class ClusterWorkers(ABC, Generic[Key, Handle]):
 
     def now(self) -> float:
         return time.monotonic()
+
+
+def import_extra(package: str, runner: str) -> Any:
+    """The package of a cluster. It belongs to an extra of this one."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise missing(runner, package) from error
 
 
 def _time_after(seconds: float | None) -> float:

@@ -14,15 +14,15 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from tradewind.checks import or_none, whole
-from tradewind.errors import WorkerError, missing
+from tradewind.errors import WorkerError
 from tradewind.interrupts import Interruptible
 from tradewind.output import logger as _logger
-from tradewind.runners.assignment import Assignment
-from tradewind.runners.cluster import ClusterWorkers, RunningTrials
-from tradewind.runners.messages import pack
+from tradewind.runners.apart import Assignment
+from tradewind.runners.cluster import ClusterWorkers, RunningTrials, import_extra
+from tradewind.runners.messages import encode, pack, shorten
 from tradewind.runners.run import Objective
-from tradewind.runners.runner import Done, Lost, Result, TrialLimits
-from tradewind.types import Trial, Usage
+from tradewind.runners.runner import Failure, Lost, Result, TrialLimits
+from tradewind.types import Trial
 
 _FETCH_TIMEOUT = 30.0  # seconds for a small result to arrive
 
@@ -67,7 +67,7 @@ class DaskRunner:
 
     def _connect(self) -> tuple[Any, list[Any]]:
         """The client, and what must be closed after the search."""
-        distributed = _import_distributed()
+        distributed = import_extra("distributed", "DaskRunner")
         if isinstance(self.client, distributed.Client):
             if self.client.asynchronous:
                 raise ValueError("the client must not be asynchronous: leave out asynchronous=True")
@@ -152,7 +152,7 @@ class DaskWorkers(ClusterWorkers[str, Any]):
         future = self._client.submit(
             evaluate,
             self._name,
-            trial,
+            encode(trial),
             within,
             key=key,
             pure=False,
@@ -181,7 +181,7 @@ class DaskWorkers(ClusterWorkers[str, Any]):
 
         self._check_connection()  # Dask cancels all futures when the connection is lost
         try:
-            done: Done = self._trials[key].result(timeout=_FETCH_TIMEOUT)
+            answer = self._trials[key].result(timeout=_FETCH_TIMEOUT)
         except KilledWorker as error:
             self._finish(key, Lost(f"its Dask workers went away: {error}"))
         except CancelledError:
@@ -189,13 +189,14 @@ class DaskWorkers(ClusterWorkers[str, Any]):
         except TimeoutError:
             self._finish(key, Lost("its result was lost with its Dask worker"))
         except Exception as error:  # any other error of the cluster
-            raise _cannot_evaluate(error) from error
+            self._finish(key, Failure(shorten(str(_cannot_evaluate(error)))))
         else:
-            self._finish(key, done.result, done.usage)
+            self._worker_of.pop(key, None)
+            self._trials.read(key, answer).release()
 
-    def _finish(self, key: str, result: Result, usage: Usage | None = None) -> None:
+    def _finish(self, key: str, result: Result) -> None:
         self._worker_of.pop(key, None)
-        self._trials.finish(key, result, usage).release()
+        self._trials.finish(key, result).release()
 
     def _refresh(self) -> None:
         """Ask which workers there are. Trials that had begun on a worker that is gone are lost."""
@@ -233,14 +234,6 @@ class DaskWorkers(ClusterWorkers[str, Any]):
                 self._client.unsubscribe_topic(self._name)
                 self._client.unregister_worker_plugin(self._name)
         _close(self._to_close)
-
-
-def _import_distributed() -> Any:
-    try:
-        import distributed
-    except ImportError as error:
-        raise missing("DaskRunner", "distributed") from error
-    return distributed
 
 
 def _cannot_evaluate(error: Exception) -> WorkerError:

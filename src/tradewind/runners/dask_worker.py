@@ -7,7 +7,7 @@ from typing import Any
 from distributed import WorkerPlugin, get_worker
 
 from tradewind.errors import WorkerError
-from tradewind.runners.assignment import Assignment
+from tradewind.runners.apart import Assignment, answer
 from tradewind.runners.runner import Done
 from tradewind.types import Trial
 
@@ -19,8 +19,13 @@ class AssignmentPlugin(WorkerPlugin):
         self.assignment = assignment
 
 
-def evaluate(name: str, trial: Trial, within: float | None) -> Done:
-    """Tell the driver which worker has the trial, then evaluate it. `name` is the plugin's name.
+def evaluate(name: str, message: str, within: float | None) -> str:
+    """The answer about the trial in a message. `name` is the plugin's name."""
+    return answer(message, lambda trial: _evaluate(name, trial, within))
+
+
+def _evaluate(name: str, trial: Trial, within: float | None) -> Done:
+    """Tell the driver which worker has the trial, then evaluate it.
 
     Dask cannot end a running task. But when a task is cancelled or its driver is gone, Dask changes
     the task's state on the worker, and the trial then ends."""

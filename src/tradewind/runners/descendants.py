@@ -3,7 +3,8 @@
 Linux gives the orphans below a *child subreaper* to it, so that a process can leave neither by a
 second fork nor by a new session. Hence "all that belongs to a worker" is "all descendants of its
 keeper". The kernel can also send a signal when a parent dies. Elsewhere, marks in the environment
-take the place of both, and functions here that are given a `mark` look for it.
+take the place of both, and functions here that are given a `mark` look for it: whatever a worker
+starts inherits it. But an orphan that has cleared or overwritten its environment is not found.
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
-from tradewind.runners.marks import read_parents_and_marked
-
+_MARK = "TRADEWIND_MARK"
 _SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # of prctl
 _SHORT, _LONG = 0.001, 0.1  # seconds between two searches for processes that must end
 _GIVE_UP = 60.0  # seconds after which a process that survives SIGKILL is left alone
@@ -75,6 +75,31 @@ def _read_parents() -> dict[int, int]:
                 continue
             parents[int(entry)] = int(after_name.split()[1])
     return parents
+
+
+def add_mark(environment: Mapping[str, str], mark: str) -> dict[str, str]:
+    """The environment with one more mark. A runner inside an objective keeps the outer mark."""
+    return {**environment, _MARK: f"{environment.get(_MARK, '')} {mark}".strip()}
+
+
+def read_parents_and_marked(mark: str) -> tuple[dict[int, int], list[int]]:
+    """The parent of every living process, and the processes that have `mark` or a mark that starts
+    with it and a dot."""
+    import psutil
+
+    parents: dict[int, int] = {}
+    marked: list[int] = []
+    for process in psutil.process_iter():
+        try:
+            if process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            parents[process.pid] = process.ppid()
+            marks = process.environ().get(_MARK, "").split()
+        except (psutil.Error, OSError, ValueError):  # it has ended, or belongs to another user
+            continue
+        if any(m == mark or m.startswith(f"{mark}.") for m in marks):
+            marked.append(process.pid)
+    return parents, marked
 
 
 def send_signal(pids: Collection[int], number: int) -> None:

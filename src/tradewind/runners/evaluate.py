@@ -9,8 +9,7 @@ from tradewind.checks import suggest
 from tradewind.errors import OutcomeError, ProgramFailed
 from tradewind.plain import shown
 from tradewind.runners.clocks import CLOCKS, REPORTED, Meter, uses_gpu
-from tradewind.runners.describe import describe
-from tradewind.runners.messages import shorten
+from tradewind.runners.messages import describe, shorten
 from tradewind.runners.outcomes import read_outcome
 from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import Failure

@@ -23,8 +23,16 @@ from tradewind.runners.descendants import (
     send_signal,
     signal_when_parent_dies,
 )
-from tradewind.runners.keeper import CHECK_EVERY, Keeper, Start, catch_signals, wait_for
-from tradewind.runners.reports import Kind, Report, send_report
+from tradewind.runners.keeper import (
+    CHECK_EVERY,
+    Keeper,
+    Kind,
+    Report,
+    Start,
+    catch_signals,
+    send_report,
+    wait_for,
+)
 
 # A request has these descriptors: a file with the other fields of `Start` in their order, the
 # keeper's end of the control socket, and the descriptors of `Start` in their order.

@@ -1,22 +1,43 @@
-"""What travels between the driver and a worker process: the objective, once, and then messages.
+"""What travels between the driver and a worker: the objective, a pickle, and then messages.
 
-The driver sends a `Trial`. The worker sends `Loaded` first, and `Begun` and `Answer` for each
-trial.
+A message is one JSON text in the codec of the log. The driver sends a `Trial`. The worker sends
+`Loaded` first, and `Begun` and `Answer` for each trial. So what comes back is data: the driver
+unpickles nothing and runs no code of a worker, and reads what it is told as it reads a log.
 """
 
 from __future__ import annotations
 
-import pickle
+import sys
+import traceback
 from dataclasses import dataclass, replace
-from typing import Any
+from types import TracebackType
+from typing import Any, TypeAlias
 
+from tradewind.bounds import MESSAGE
+from tradewind.errors import WorkerError
+from tradewind.fields import (
+    CONFIG,
+    COST,
+    FLAG,
+    INTEGER,
+    NUMBER,
+    NUMBERS,
+    OUTCOME,
+    TEXT,
+    TEXTS,
+    USAGE,
+    WHOLE,
+    DataclassCodec,
+    FieldCodec,
+    one_of,
+    optional,
+)
+from tradewind.plain import mapping, parse_json, shown, write_json
 from tradewind.runners.run import Objective
-from tradewind.runners.runner import Failure
-from tradewind.types import Outcome, Usage
+from tradewind.runners.runner import Done, Failure, Lost, Result, Stopped, names_of
+from tradewind.types import Origin, Outcome, Rival, State, Trial, Usage
 
-# The most bytes that an error and its exception take in a message. Such a message fits into the
-# buffer of the channel (208 KiB on Linux), so a worker need not wait until the driver reads it.
-_LARGEST = 64_000
+_LONGEST_ERROR = 8_000  # characters
 
 
 @dataclass(frozen=True)
@@ -30,44 +51,137 @@ class Loaded:
 @dataclass(frozen=True)
 class Begun:
     """The trial with this number has arrived and runs. If the worker dies after this, the trial has
-    failed. `at` is the time on the monotonic clock, which all processes of a machine share."""
+    failed."""
 
     number: int
-    at: float
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of the trial with this number. `raised` is the pickled exception, if it can be
-    pickled."""
+    """What became of the trial with this number."""
 
     number: int
-    result: Outcome | Failure
-    usage: Usage
-    raised: bytes | None = None
-
-    @classmethod
-    def of(cls, number: int, result: Outcome | Failure, usage: Usage) -> Answer:
-        """The answer as the worker sends it, with an error that is not too long."""
-        if not isinstance(result, Failure):
-            return cls(number, result, usage)
-        raised = None if result.raised is None else _pack_exception(result.raised)
-        short = replace(result, error=shorten(result.error), raised=None)
-        return cls(number, short, usage, raised)
-
-    def unpack(self) -> Outcome | Failure:
-        """The result, with the exception if it can be unpickled here."""
-        if self.raised is None or not isinstance(self.result, Failure):
-            return self.result
-        try:
-            raised = pickle.loads(self.raised)
-            raised.add_note(f"In the worker process:\n\n{self.result.error.rstrip()}")
-        except BaseException:  # unpickling runs the user's code
-            return self.result
-        return replace(self.result, raised=raised) if _is_exception(raised) else self.result
+    result: Result
+    usage: Usage | None = None
 
 
-MESSAGE_CLASSES = (Loaded, Begun, Answer, Outcome, Failure, Usage)  # all that the driver unpickles
+Message: TypeAlias = Loaded | Begun | Answer | Trial
+
+
+def _encode_result(result: Any) -> dict[str, Any]:
+    for kind, (name, codec) in _RESULTS.items():
+        if isinstance(result, kind):
+            return {name: codec.encode(result)}
+    raise TypeError(f"must be an Outcome, a Failure, Lost or Stopped, but got {shown(result)}")
+
+
+def _decode_result(data: Any) -> Any:
+    for name, codec in _RESULTS.values():
+        if mapping(data).keys() == {name}:
+            return codec.decode(data[name])
+    raise ValueError(f"must be an outcome, a failure, lost or stopped, but got {shown(data)}")
+
+
+_FAILURE = DataclassCodec(Failure, {"error": TEXT, "seconds": optional(COST), "kinds": TEXTS})
+_RESULTS: dict[type, tuple[str, Any]] = {
+    Outcome: ("outcome", OUTCOME),
+    Failure: ("failure", _FAILURE),
+    Lost: ("lost", DataclassCodec(Lost, {"reason": TEXT})),
+    Stopped: ("stopped", DataclassCodec(Stopped, {"reason": TEXT})),
+}
+_RESULT = FieldCodec(_encode_result, _decode_result)
+_RIVAL = DataclassCodec(
+    Rival, {"folds": NUMBERS, "sign": NUMBER, "margin": NUMBER, "data": optional(TEXT)}
+).as_field()
+_TRIAL = DataclassCodec(  # that is to run: it has not reported anything yet
+    Trial,
+    {
+        "number": WHOLE,
+        "params": CONFIG,
+        "state": one_of(State),
+        "origin": one_of(Origin),
+        "seed": INTEGER,
+        "train_size": NUMBER,
+        "retries": WHOLE,
+        "losses": WHOLE,
+        "expected_cost": optional(NUMBER),
+        "driver": optional(TEXT),
+        "started": optional(NUMBER),
+        "data_seed": INTEGER,
+        "size_name": optional(TEXT),
+        "rival": optional(_RIVAL),
+        "cost_name": TEXT,
+        "per_training": FLAG,
+        "metric": optional(TEXT),
+    },
+)
+_CODECS: dict[Any, DataclassCodec] = {
+    "loaded": DataclassCodec(Loaded, {"error": optional(TEXT)}),
+    "begun": DataclassCodec(Begun, {"number": WHOLE}),
+    "answer": DataclassCodec(
+        Answer, {"number": WHOLE, "result": _RESULT, "usage": optional(USAGE)}
+    ),
+    "trial": _TRIAL,
+}
+
+
+def encode(message: Message) -> str:
+    """The text of a message. TypeError or ValueError if it holds anything but plain data."""
+    name = "trial" if isinstance(message, Trial) else type(message).__name__.lower()
+    return write_json({"message": name, **_CODECS[name].encode(message)})
+
+
+def decode(text: str | bytes) -> Message:
+    """The message in a text. TypeError or ValueError if there is none."""
+    data = mapping(parse_json(text))
+    codec = _CODECS.get(data.pop("message", None))
+    if codec is None:
+        raise ValueError(f"it is not a message: {shown(data)}")
+    message: Message = codec.decode(data)
+    return message
+
+
+# ---- answers ----
+
+
+def write_answer(done: Done) -> str:
+    """What became of a trial as one text, for a process that waits for it. A result that no log can
+    hold becomes a failure that says why."""
+    number, result = done.trial.number, done.result
+    try:
+        if isinstance(result, Failure):
+            kinds = result.kinds if result.raised is None else names_of(result.raised)
+            result = replace(result, error=shorten(result.error), raised=None, kinds=kinds)
+        return encode(Answer(number, result, done.usage))
+    except Exception as error:
+        return encode(Answer(number, Failure(shorten(f"its result cannot be recorded: {error}"))))
+
+
+def read_answer(text: object, trial: Trial) -> Done:
+    """What became of a trial, from the text of `write_answer`. Anything else is a failure."""
+    try:
+        if not isinstance(text, str) or len(text) > MESSAGE:
+            raise ValueError(f"it must be text of up to {MESSAGE} characters")
+        answer = decode(text)
+        if not isinstance(answer, Answer) or answer.number != trial.number:
+            raise ValueError("it belongs to something else")
+    except (TypeError, ValueError) as error:
+        return Done(trial, Failure(shorten(f"the answer of its worker cannot be read: {error}")))
+    return Done(trial, answer.result, answer.usage)
+
+
+def checked(done: Done) -> Done:
+    """What a runner of somebody's own says about a trial, as if a worker had sent it."""
+    if not isinstance(done, Done) or not isinstance(done.trial, Trial):
+        raise WorkerError(f"a runner must return Done with a trial, but got {shown(done)}")
+    sound = read_answer(write_answer(done), done.trial)
+    raised = getattr(done.result, "raised", None)
+    if isinstance(raised, BaseException) and isinstance(sound.result, Failure):
+        return replace(sound, result=replace(sound.result, raised=raised))
+    return sound
+
+
+# ---- on the way to a worker ----
 
 
 def pack(objective: Objective) -> bytes:
@@ -75,7 +189,11 @@ def pack(objective: Objective) -> bytes:
     if not callable(objective):
         raise TypeError(f"the objective must be callable, but got {objective!r}")
     try:
-        return _dumps(objective)
+        import cloudpickle
+    except ImportError:  # scikit-learn brings a copy of it
+        from joblib.externals import cloudpickle
+    try:
+        return bytes(cloudpickle.dumps(objective))
     except Exception as error:  # pickling runs the user's code
         raise TypeError(
             "the objective cannot be sent to worker processes, because it or something that it "
@@ -85,28 +203,38 @@ def pack(objective: Objective) -> bytes:
 
 
 def shorten(text: str) -> str:
-    """Cut the middle out of a text that is too long for a message, or for the log. A character may
-    take four bytes."""
-    most = _LARGEST // 16
+    """Cut the middle out of a text that is too long for a message, or for the log."""
+    most = _LONGEST_ERROR // 2
     return text if len(text) <= 2 * most else f"{text[:most]}\n[...]\n{text[-most:]}"
 
 
-def _dumps(thing: Any) -> bytes:
+# ---- what was raised ----
+
+
+def describe(error: BaseException) -> str:
+    """The traceback of the exception that is being handled.
+
+    An exception is the user's own code and data, so making text of it may itself raise anything: a
+    `SyntaxError` whose line is no text, groups nested thousands deep, a `__str__`."""
+    trace = sys.exc_info()[2]
     try:
-        import cloudpickle
-    except ImportError:  # scikit-learn brings a copy of it
-        from joblib.externals import cloudpickle
-    return bytes(cloudpickle.dumps(thing))
+        text = "".join(traceback.format_exception(error))
+    except BaseException:
+        text = _describe_plainly(error, trace)
+    return shorten(text.encode("utf-8", "backslashreplace").decode())
 
 
-def _pack_exception(error: BaseException) -> bytes | None:
-    """The pickled exception; None if it is too large or does not survive pickling."""
+def _describe_plainly(error: BaseException, trace: TracebackType | None) -> str:
+    """Where it was raised, its type, and its message if there is one."""
     try:
-        blob = _dumps(error)
-        return blob if len(blob) <= _LARGEST // 2 and _is_exception(pickle.loads(blob)) else None
-    except BaseException:  # the user's code, which may raise anything
-        return None
+        where = "".join(traceback.format_tb(trace))
+        return f"Traceback (most recent call last):\n{where}{type(error).__name__}: {_text(error)}"
+    except BaseException:
+        return "an exception that cannot be described"
 
 
-def _is_exception(thing: object) -> bool:
-    return issubclass(type(thing), BaseException)  # `isinstance` may run the user's code
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException:
+        return "(its message cannot be read)"

@@ -17,8 +17,7 @@ from tradewind.checks import is_whole, not_negative, or_none, whole
 from tradewind.errors import WorkerError, warn
 from tradewind.interrupts import check
 from tradewind.runners.concurrency import ConcurrencyMeter
-from tradewind.runners.guard import Guard
-from tradewind.runners.launch import Launch, put_in_file
+from tradewind.runners.guard import Guard, Launch, put_in_file
 from tradewind.runners.messages import pack
 from tradewind.runners.resources import (
     VISIBLE,

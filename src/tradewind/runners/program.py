@@ -14,10 +14,11 @@ from pathlib import Path
 from shutil import which
 from typing import Any, Literal
 
+from tradewind.bounds import MESSAGE
 from tradewind.checks import one_of
 from tradewind.errors import ProgramFailed
 from tradewind.paths import open_file
-from tradewind.plain import LONGEST, shown
+from tradewind.plain import shown
 from tradewind.runners.program_command import Command, texts_of, variables_of
 from tradewind.runners.program_output import Output, read_result
 from tradewind.runners.program_process import Ended, run_program
@@ -250,7 +251,7 @@ def _last(lines: list[str]) -> str:
 def _read_file(path: str) -> bytes:
     try:
         with open_file(path, follow=False) as file:
-            return file.read(LONGEST + 1)
+            return file.read(MESSAGE + 1)
     except OSError as error:
         reason = "it has not written it" if isinstance(error, FileNotFoundError) else error.strerror
         raise ProgramFailed(

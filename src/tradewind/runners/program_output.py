@@ -7,11 +7,11 @@ gigabytes, lines without an end, or bytes that are no text.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
+from tradewind.bounds import MESSAGE
 from tradewind.errors import ProgramFailed
-from tradewind.plain import LONGEST, parse_json, shown
+from tradewind.plain import parse_json, shown
 
 _TAIL = 4000  # bytes of the end of an output that errors may show
 _LINES = 20  # lines of it that they do show
@@ -55,7 +55,7 @@ class Output:
         return [line.rstrip() for line in lines if line.strip()][-_LINES:]
 
     def _extend(self, part: bytes) -> None:
-        self._line += part[: LONGEST + 1 - len(self._line)]  # one more than can be parsed
+        self._line += part[: MESSAGE + 1 - len(self._line)]  # one more than is read
 
     def _search(self, lines: bytes) -> None:
         """Look for the last candidate in whole lines, from their end."""
@@ -75,8 +75,10 @@ def read_result(text: bytes, where: str) -> dict[str, Any]:
     """The result in a JSON object or a number; `where` it was found begins the errors."""
     stripped = text.strip()
     try:
+        if len(stripped) > MESSAGE:
+            raise ValueError(f"it may have up to {MESSAGE} bytes")
         if stripped[:1] == b"{":
-            return _as_object(parse_json(stripped))
+            return dict(parse_json(stripped))
         if re.fullmatch(_NUMBER, stripped):
             return {"value": float(stripped)}  # whether it is finite is checked later
         raise ValueError("it is neither a JSON object nor a number")
@@ -86,8 +88,3 @@ def read_result(text: bytes, where: str) -> dict[str, Any]:
             f'{where} must be a number or a JSON object such as {{"value": 0.9}}{hint}, but got '
             f"{shown(stripped.decode('utf-8', 'replace'))}: {error}"
         ) from None
-
-
-def _as_object(data: Any) -> dict[str, Any]:
-    assert isinstance(data, Mapping)
-    return dict(data)

@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from tradewind.output import fill_standard_streams
-from tradewind.runners.descendants import send_signal
-from tradewind.runners.marks import add_mark, read_parents_and_marked
+from tradewind.runners.descendants import add_mark, read_parents_and_marked, send_signal
 from tradewind.runners.program_output import Output
 
 _CHUNK = 1 << 16  # bytes that are read at once: what a pipe holds

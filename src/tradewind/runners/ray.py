@@ -15,18 +15,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradewind.checks import or_none, whole
-from tradewind.errors import WorkerError, missing
+from tradewind.errors import WorkerError
 from tradewind.interrupts import Interruptible
 from tradewind.output import logger as _logger
-from tradewind.runners.assignment import Assignment
-from tradewind.runners.cluster import ClusterWorkers, RunningTrials
-from tradewind.runners.messages import pack
-from tradewind.runners.ray_resources import actor_options, count_fitting, normalize
+from tradewind.runners.apart import Assignment, answer
+from tradewind.runners.cluster import ClusterWorkers, RunningTrials, import_extra
+from tradewind.runners.messages import encode, pack, shorten
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Done, Failure, Lost, Result, TrialLimits
 from tradewind.types import Trial
 
 _IDLE = 5.0  # seconds after which an actor without a trial is ended, to free its resources
+
+_OPTIONS = {"cpu": "num_cpus", "gpu": "num_gpus", "memory": "memory"}  # of an actor
+_NAMES = {"cpu": "CPU", "gpu": "GPU"}  # of the resources of a node
 
 
 class RayRunner:
@@ -72,7 +74,7 @@ class RayRunner:
         opened = time.monotonic()
         gpu = self.resources.get("gpu", 0) > 0
         assignment = Assignment(pack(objective), limits, gpu=gpu)
-        ray = _import_ray()
+        ray = import_extra("ray", "RayRunner")
         connected = ray.is_initialized()
         if not connected:
             Interruptible(self._connect)(ray)
@@ -145,7 +147,7 @@ class RayWorkers(ClusterWorkers[Any, _Call]):
         self._check_connection()
         self._calls += 1
         actor = self._choose_actor()
-        reference = actor.evaluate.remote(self._calls, trial, within)
+        reference = actor.evaluate.remote(self._calls, encode(trial), within)
         self._trials.add(reference, trial, _Call(self._calls, actor, reference), within)
 
     def _choose_actor(self) -> Any:
@@ -171,17 +173,18 @@ class RayWorkers(ClusterWorkers[Any, _Call]):
     def _fetch_result(self, reference: Any) -> None:
         stopped = self._stopping.pop(reference, None)
         try:
-            done: Done = self._ray.get(reference)
+            answer = self._ray.get(reference)
         except Exception as error:  # any error of the cluster
             if stopped is None:
                 self._trials.finish(reference, self._result_of_error(error))
             return
-        call = stopped or self._trials.finish(reference, done.result, done.usage)
+        call = stopped or self._trials.read(reference, answer)
         if all(other.actor is not call.actor for other in self._unfinished()):
             self._idle.append((call.actor, time.monotonic()))
 
     def _result_of_error(self, error: Exception) -> Result:
-        """The result of a trial that the cluster could not evaluate. Raises if it never can."""
+        """The result of a trial that the cluster could not evaluate. Raises WorkerError if workers
+        cannot even start."""
         errors, text = self._ray.exceptions, str(error)
         if isinstance(error, errors.OutOfMemoryError):
             return Failure(f"Ray has killed the trial: {text}")
@@ -189,10 +192,13 @@ class RayWorkers(ClusterWorkers[Any, _Call]):
         started = "failed to import" not in text and "creation task" not in text
         if isinstance(error, lost) and started:
             return Lost(f"its Ray worker or node went away: {text}")
-        raise WorkerError(
+        text = (
             "a trial cannot be evaluated on the Ray cluster, whose nodes must be able to import "
             f"Tradewind and what the objective needs: {text}"
-        ) from error
+        )
+        if isinstance(error, lost):
+            raise WorkerError(text) from error
+        return Failure(shorten(text))
 
     def _kill_idle_actors(self) -> None:
         """Free the resources of idle actors, for which other trials or other users may wait."""
@@ -241,19 +247,49 @@ class _Evaluator:
         self._assignment = assignment
         self._stopped: set[int] = set()
 
-    def evaluate(self, call: int, trial: Trial, within: float | None) -> Done:
+    def evaluate(self, call: int, message: str, within: float | None) -> str:
         def why_stop() -> str | None:
             return "nobody waits for it" if call in self._stopped else None
 
-        return self._assignment.evaluate(trial, within=within, why_stop=why_stop)
+        def evaluate(trial: Trial) -> Done:
+            return self._assignment.evaluate(trial, within=within, why_stop=why_stop)
+
+        return answer(message, evaluate)
 
     def stop(self, call: int) -> None:
         self._stopped.add(call)
 
 
-def _import_ray() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise missing("RayRunner", "ray") from error
-    return ray
+# ---- what a trial needs, with our names and with Ray's ----
+
+
+def normalize(resources: Mapping[str, float]) -> dict[str, float]:
+    """The resources with cpu, gpu and memory in lower case, and one CPU if none is named."""
+    wrong = {name: amount for name, amount in resources.items() if not 0 <= amount < math.inf}
+    if wrong:
+        raise ValueError(f"resources must be finite amounts ≥ 0, but got {wrong}")
+    names = {name: name.lower() if name.lower() in _OPTIONS else name for name in resources}
+    return {"cpu": 1, **{names[name]: amount for name, amount in resources.items()}}
+
+
+def actor_options(needed: Mapping[str, float]) -> dict[str, Any]:
+    """The resources as options of a Ray actor."""
+    built_in = {option: needed[name] for name, option in _OPTIONS.items() if name in needed}
+    custom = {name: amount for name, amount in needed.items() if name not in _OPTIONS}
+    return {**built_in, "resources": custom}
+
+
+def count_fitting(node: Mapping[str, float], needed: Mapping[str, float]) -> int:
+    """How many trials fit on a node. A part of a GPU must be a part of one GPU, not of two."""
+    fitting = math.inf
+    for name, amount in needed.items():
+        has = node.get(_NAMES.get(name, name), 0.0)
+        if name == "gpu" and 0 < amount < 1:
+            fitting = min(fitting, int(has) * _divide(1.0, amount))
+        elif amount:
+            fitting = min(fitting, _divide(has, amount))
+    return int(fitting) if fitting < math.inf else 1
+
+
+def _divide(has: float, amount: float) -> int:
+    return int(has / amount + 1e-9)  # a third of a GPU fits three times

@@ -17,7 +17,9 @@ from tradewind.types import Outcome, Trial, Usage
 @dataclass(frozen=True)
 class Failure:
     """An evaluation without an outcome. `seconds` is all the time it took, inside a timer or not.
-    `raised` is the exception, if there was one.
+
+    `raised` is the exception, if there was one in this process. Of one in another process, `error`
+    has the text, and `kinds` the names of its class and of all classes above it.
 
     >>> tw.runners.Failure("out of memory", seconds=12.5)
     Failure(error='out of memory', seconds=12.5)
@@ -26,6 +28,26 @@ class Failure:
     error: str
     seconds: float | None = None
     raised: BaseException | None = field(default=None, repr=False)
+    kinds: tuple[str, ...] = field(default=(), repr=False)
+
+    def is_a(self, *kinds: type[BaseException]) -> bool:
+        """Whether there was an exception of one of these classes. One of another process is known
+        by name."""
+        if self.raised is not None:  # `isinstance` may run the user's code
+            return any(kind in kinds for kind in type(self.raised).__mro__)
+        return any(_name(kind) in self.kinds for kind in kinds)
+
+
+def names_of(error: BaseException) -> tuple[str, ...]:
+    """The names of the class of an exception and of those above it; none if they cannot be read."""
+    try:
+        return tuple(_name(kind)[-_LINE:] for kind in type(error).__mro__[-_CLASSES:])
+    except BaseException:  # a class is the user's code, too
+        return ()
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__name__}"  # a pickled class has lost its qualified name
 
 
 @dataclass(frozen=True)
@@ -56,7 +78,8 @@ TOO_LATE = Stopped("there was no time left to begin")
 OUT_OF_TIME = Stopped("it did not finish in the time that was left")
 
 
-_LINE = 300  # characters of an error that one line shows
+_LINE = 300  # characters of an error that one line shows, and of the name of a class
+_CLASSES = 100  # whose names are told
 
 
 def overtime(limit: float) -> str:

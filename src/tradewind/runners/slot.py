@@ -10,14 +10,12 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tradewind import interrupts
 from tradewind.output import logger as _logger
 from tradewind.runners.child import Child, signal_name
-from tradewind.runners.guard import Guard
-from tradewind.runners.launch import Launch
-from tradewind.runners.messages import Answer, Begun, Loaded
+from tradewind.runners.guard import Guard, Launch
+from tradewind.runners.messages import Answer, Begun, Loaded, Message
 from tradewind.runners.runner import (
     OUT_OF_TIME,
     Done,
@@ -30,27 +28,37 @@ from tradewind.runners.runner import (
 )
 from tradewind.types import Outcome, Trial, Usage
 
+_START = 60.0  # seconds that a worker may take to load the objective, if trials have a time limit
 _MEMORY_CHECK = 0.1  # seconds between checks of the memory,
 _MEMORY_SHARE = 0.02  # but the checks take at most this share of the driver's time
 
 
 @dataclass
 class _Task:
-    """A trial in a slot. `result` is set when its processes must end, and `stop_reason` when
-    somebody wants the trial to end."""
+    """A trial in a slot. `handed` is when a worker that was ready got it, and `begun` says that it
+    runs there. `result` is set when its processes must end, and `stop_reason` when somebody wants
+    the trial to end."""
 
     trial: Trial
     limits: TrialLimits
     submitted: float
     deadline: float
-    begun: float | None = None
+    handed: float | None = None
+    begun: bool = False
     stop_reason: str | None = None
     next_memory_check: float = 0.0
     result: Result | None = None
     usage: Usage | None = None
 
     def elapsed(self, now: float) -> float:
-        return now - (self.submitted if self.begun is None else self.begun)
+        return now - (self.submitted if self.handed is None else self.handed)
+
+    @property
+    def patience(self) -> float:
+        """How many seconds may have elapsed: a worker may take its time only while it starts."""
+        if self.limits.timeout is None:
+            return math.inf
+        return max(self.limits.timeout, _START) if self.handed is None else self.limits.timeout
 
 
 class Slot:
@@ -91,7 +99,7 @@ class Slot:
         self.advance()  # it may have sent something while it was idle
         child, now = self.start(), time.monotonic()
         deadline = math.inf if within is None else now + within
-        self._task = _Task(trial, limits, now, deadline)
+        self._task = _Task(trial, limits, now, deadline, now if self.ready else None)
         child.send(trial)
 
     def stop(self, reason: str) -> None:
@@ -129,20 +137,18 @@ class Slot:
         usage = task.usage or Usage(task.elapsed(time.monotonic()), device=self._device)
         return Done(task.trial, task.result, usage)
 
-    def _on_message(self, message: Any, child: Child) -> Done | None:
+    def _on_message(self, message: Message, child: Child) -> Done | None:
         """Returns the trial if it is done. Every message has its time: a worker that sends another,
         or one about another trial, is ended."""
         task = self._task
         number = None if task is None else task.trial.number
-        begun = None if task is None else task.begun
+        begun = task is not None and task.begun
         match message:
             case Loaded() if not self.ready and self.load_error is None:
                 self._on_loaded(message)
-            case Begun(number=n, at=float(at)) if task and n == number and begun is None:
-                task.begun = at
-            case Answer(number=n, result=Outcome() | Failure(), usage=Usage()) if (
-                task and n == number and begun is not None
-            ):
+            case Begun(number=n) if task and n == number and not begun:
+                task.begun = True
+            case Answer(number=n, result=Outcome() | Failure()) if task and n == number and begun:
                 return self._on_answer(task, child, message)
             case _:
                 child.reject(f"an unexpected {type(message).__name__}")
@@ -173,9 +179,12 @@ class Slot:
             self.load_error = f"the objective cannot be loaded there:\n{message.error}"
             return
         self.ready, self.failed_starts = True, 0
+        if self._task is not None:
+            self._task.handed = time.monotonic()
 
     def _on_answer(self, task: _Task, child: Child, message: Answer) -> Done | None:
-        result, usage = message.unpack(), replace(message.usage, device=self._device)
+        usage = message.usage or Usage(task.elapsed(time.monotonic()))
+        result, usage = message.result, replace(usage, device=self._device)
         if task.result is None:
             self._task = None
             return Done(task.trial, result, usage)
@@ -202,7 +211,7 @@ class Slot:
         """The result of a trial that must end now; None if it may go on."""
         now = time.monotonic()
         elapsed, limits = task.elapsed(now), task.limits
-        if dead and (task.begun is None or child.was_lost):
+        if dead and (not task.begun or child.was_lost):
             how = f"it {child.how_it_ended}" if self.ready else self.start_error
             return Lost(f"its worker process was lost: {how}")
         if dead:
@@ -211,10 +220,13 @@ class Slot:
             return Stopped(task.stop_reason)
         if now >= task.deadline:
             return OUT_OF_TIME
-        if task.begun is None:
-            if child.stopped_by is None:
+        if not task.begun:
+            if child.stopped_by is not None:
+                how = f"was stopped by {signal_name(child.stopped_by)} before the trial began"
+            elif elapsed > task.patience:
+                how = f"did not begin the trial within {task.patience:g} seconds"
+            else:
                 return None
-            how = f"was stopped by {signal_name(child.stopped_by)} before the trial began"
             return Lost(f"its worker process {how}")
         if limits.timeout is not None and elapsed > limits.timeout:
             return Failure(overtime(limits.timeout), elapsed)
@@ -238,10 +250,9 @@ class Slot:
             return math.inf
         if task is None or task.result is not None:
             return child.next_check()
-        times = [child.next_check(), task.deadline]
-        if task.begun is not None and task.limits.timeout is not None:
-            times.append(task.begun + task.limits.timeout)
-        if task.begun is not None and task.limits.memory is not None:
+        now = time.monotonic()
+        times = [child.next_check(), task.deadline, now + task.patience - task.elapsed(now)]
+        if task.begun and task.limits.memory is not None:
             times.append(task.next_memory_check)
         return min(times)
 

@@ -7,12 +7,12 @@ If the user has chosen another joblib backend, trials run there in rounds.
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,8 @@ def open_workers(
                 yield _share_arrays(keeping, folder), ProcessRunner(n)
             finally:
                 for file in Path(folder).glob("*.fits"):
-                    fits[int(file.stem)] = pickle.loads(file.read_bytes())
+                    with suppress(TypeError, ValueError, KeyError, AttributeError):  # not from us
+                        fits[int(file.stem)] = list(map(_read_fit, json.loads(file.read_bytes())))
 
 
 # ---- processes ----
@@ -69,8 +70,19 @@ class _WriteFits:
     def __call__(self, number: int, fits: list[Fit]) -> None:
         file = Path(self.folder, f"{number}.fits")
         aside = file.with_suffix(".part")  # a worker may be killed while it writes
-        aside.write_bytes(pickle.dumps(fits))
+        aside.write_text(json.dumps(list(map(vars, fits))))
         aside.replace(file)
+
+
+def _read_fit(data: Any) -> Fit:
+    """A fit that a worker has written: data, as all that workers answer."""
+    test, train = (
+        {str(name): float(score) for name, score in data[part].items()}
+        for part in ("test", "train")
+    )
+    error, unscored = (data[text] and str(data[text]) for text in ("error", "unscored"))
+    seconds, scoring, rows = (float(data[name]) for name in ("fit_time", "score_time", "rows"))
+    return Fit(seconds, scoring, test, train, rows, error, unscored)
 
 
 class _MappedFile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Literal, Never, TypeAlias
 
 from tradewind import checks
@@ -16,9 +17,10 @@ from tradewind.engine.signals import Signals
 from tradewind.engine.steering import Pause, pause, paused, resume
 from tradewind.goals.text import AnyGoal, read_goal
 from tradewind.optimizer.stopping import StoppingRule
-from tradewind.runners.choice import choose_runner
+from tradewind.runners.processes import ProcessRunner
 from tradewind.runners.run import Objective, Run
 from tradewind.runners.runner import Runner, TrialLimits
+from tradewind.runners.serial import SerialRunner
 from tradewind.study.compare import LEVEL
 from tradewind.study.confirm import Confirmation, Unraced, confirm
 from tradewind.study.finish import Final, finish
@@ -155,7 +157,7 @@ class Study(OwnLoop):
             None if memory is None else int(memory),
         )
         functions = checks.callbacks(callbacks)
-        where = choose_runner(runner, n_workers, gpus, slots_per_gpu, each, limits.n_trials)
+        where = _choose_runner(runner, n_workers, gpus, slots_per_gpu, each, limits.n_trials)
         stops = self._stops
         with Signals() as signals, closing(where.open(objective, each)) as workers:
             signals.listen()
@@ -322,3 +324,24 @@ class Study(OwnLoop):
         (0.93, {'depth': 5})
         """
         return finish(self, train, test, goal=goal, trial=trial, again=again)
+
+
+def _choose_runner(
+    runner: Runner | None,
+    n_workers: int | None,
+    gpus: int | Iterable[int | str] | None,
+    slots_per_gpu: int,
+    each: TrialLimits,
+    n_trials: int | None,
+) -> Runner:
+    """The given runner, worker processes if any argument asks for them, or else this process."""
+    if runner is not None:
+        if n_workers is not None or gpus is not None or slots_per_gpu != 1:
+            raise ValueError("a runner has its own workers: give runner, or n_workers and gpus")
+        return checks.has_methods("runner", runner, ("open",), "ProcessRunner(4)")
+    if gpus is None and n_workers is None and slots_per_gpu == 1:
+        return SerialRunner() if each == TrialLimits() else ProcessRunner(1)
+    chosen = ProcessRunner(n_workers, gpus=gpus, slots_per_gpu=slots_per_gpu)
+    if n_trials and chosen.n_workers is not None and n_trials < chosen.n_workers:
+        return replace(chosen, n_workers=n_trials)
+    return chosen

@@ -1,4 +1,4 @@
-"""How the fields of an event are encoded as plain data, and decoded from it.
+"""How the fields of an event or a message are encoded as plain data, and decoded from it.
 
 Every function raises TypeError or ValueError with the rule and what it got; the caller adds the
 place. Encoding also accepts NumPy scalars, arrays and tuples.
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from tradewind.bounds import check_attributes, check_cost, check_value
 from tradewind.plain import finite, located, mapping, plain, shown
+from tradewind.types import Outcome, Usage
 
 
 class FieldCodec(NamedTuple):
@@ -131,18 +132,15 @@ def _config(value: Any) -> dict[str, Any]:
     return mapping(value)
 
 
-def _numbers(value: Any) -> tuple[float, ...]:
-    return tuple([_number(item) for item in _list(value, "numbers")])
+def _many(one: Callable[[Any], Any], of: str) -> FieldCodec:
+    """A list, decoded as a tuple."""
 
+    def decode(value: Any) -> tuple[Any, ...]:
+        if type(value) is not list:
+            raise TypeError(f"must be a list of {of}, but got {shown(value)}")
+        return tuple([one(item) for item in value])
 
-def _wholes(value: Any) -> tuple[int, ...]:
-    return tuple([_whole(item) for item in _list(value, "whole numbers")])
-
-
-def _list(value: Any, of: str) -> list[Any]:
-    if type(value) is not list:
-        raise TypeError(f"must be a list of {of}, but got {shown(value)}")
-    return value
+    return FieldCodec(lambda value: list(decode(plain(value))), decode)
 
 
 def _costs(value: Any) -> dict[str, float]:
@@ -160,12 +158,13 @@ def _attributes(value: Any) -> dict[str, Any]:
     return mapping(value)
 
 
-ATTRIBUTES = FieldCodec(lambda value: mapping(plain(value)), _attributes)
+ATTRIBUTES = FieldCodec(lambda value: _attributes(plain(value)), _attributes)
 PLAIN_DATA = FieldCodec(lambda value: mapping(plain(value)), mapping, as_is=dict)
 CONFIG = FieldCodec(lambda value: _config(plain(value)), _config)
 COSTS = FieldCodec(lambda value: _costs(plain(value)), _costs)
-WHOLES = FieldCodec(lambda value: list(_wholes(plain(value))), _wholes)
-NUMBERS = FieldCodec(lambda value: list(_numbers(plain(value))), _numbers)
+WHOLES = _many(_whole, "whole numbers")
+NUMBERS = _many(_number, "numbers")
+TEXTS = _many(_text, "texts")
 
 
 # ---- dataclasses ----
@@ -201,6 +200,10 @@ class DataclassCodec:
     def encode(self, value: Any) -> dict[str, Any]:
         if not isinstance(value, self._kind):
             raise TypeError(f"must be of type {self._kind.__name__}, but got {shown(value)}")
+        if self._checks_itself:
+            vars(self._kind)["__post_init__"](
+                value
+            )  # its mappings may have been changed since it was made
         data: dict[str, Any] = {}
         for key, codec in self._codecs.items():
             try:
@@ -261,3 +264,30 @@ class DataclassCodec:
         made: Any = object.__new__(self._kind)  # __init__ of a frozen dataclass takes twice as long
         object.__setattr__(made, "__dict__", state)
         return made
+
+
+OUTCOME = DataclassCodec(
+    Outcome,
+    {
+        "value": NUMBER,
+        "cost": optional(NUMBER),
+        "folds": NUMBERS,
+        "raced": FLAG,
+        "share": NUMBER,
+        "costs": COSTS,
+        "attributes": ATTRIBUTES,
+        "trainings": WHOLE,
+    },
+).as_field()
+USAGE = DataclassCodec(
+    Usage,
+    {
+        "wall": VALUE,
+        "cpu": optional(VALUE),
+        "concurrency": VALUE,
+        "device": TEXT,
+        "memory": optional(VALUE),
+        "clock": TEXT,
+        "data": optional(TEXT),
+    },
+).as_field()
