@@ -237,7 +237,7 @@ def test_watch_prints_a_line_for_every_event_where_it_is_piped(tmp_path: Path) -
     lines = []
     while "2 finished" not in (line := process.stdout.readline()):
         lines.append(line)
-    assert sum("finished: F1 0." in line for line in lines) == 2
+    assert sum("finished: F1 " in line for line in lines) == 2
     study.tell(study.ask(), 0.5, cost=1.0)
     study.pause("lunch")
     lines = []
