@@ -359,15 +359,16 @@ def test_a_search_is_frugal_only_if_time_or_cost_limits_it(
     ],
     ids=lambda goal: goal.describe(),
 )
-def test_a_search_selects_what_its_study_selects(goal: Any) -> None:
+def test_a_search_selects_the_best_result_which_is_on_its_frontier(goal: Any) -> None:
     class Uneven(Priced):
         def score(self, X: Any, y: Any = None) -> float:
             return float(self.quality * (1.0 + X.mean() / 1000))  # differs between folds
 
     fitted = search(Uneven(), {"quality": stats.uniform(0, 1)}, n_iter=8).fit(X, y)
-    best = fitted.study_.best_for(goal)
+    best = fitted.study_.best_result_for(goal)
     fitted.select(goal)
     assert fitted._index[best.number] == fitted.best_index_
+    assert fitted.best_index_ in [candidate.index for candidate in fitted.frontier_]
     assert fitted.best_estimator_.quality == fitted.best_params_["quality"]
 
 

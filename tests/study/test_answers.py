@@ -266,6 +266,26 @@ def test_repeats_tell_what_folds_cannot() -> None:
     assert study.compare(0, 3).gain == 0.0  # the same configuration
 
 
+def test_one_estimate_of_the_noise_is_behind_all_answers() -> None:
+    rng, study = np.random.default_rng(0), create(LINE)
+    for x in rng.uniform(size=12):  # what a model cannot explain is not all noise
+        study.add({"x": x}, rng.uniform(0.5, 0.93), cost=2.0)
+    for value in (0.936, 0.944):
+        study.add({"x": 0.5}, value, cost=2.0)
+    pair, *single = study.leaderboard(20)
+    assert [len(entry.runs) for entry in (pair, *single)] == [2] + [1] * len(single)
+    assert (pair.value.margin(0.9) or 1.0) < 0.03  # not ± 0.12 for a pair that differs by 0.008
+    error = pair.value.error or 0.0
+    assert [entry.value.error for entry in single] == [pytest.approx(error * 2**0.5)] * len(single)
+    unrepeated = study.compare(single[0].trial, single[1].trial)
+    assert unrepeated.known_from == "repeats"
+    assert unrepeated.difference.error == pytest.approx(2.0 * error)
+    value = study.confirm(lambda trial: 0.94, top=1, repeats=1, show_progress=False)[0].value
+    assert value is not None
+    again = study.leaderboard(1)[0]
+    assert value.error == pytest.approx((again.value.error or 0.0) * len(again.runs) ** 0.5)
+
+
 def test_a_lower_loss_is_a_gain() -> None:
     study = added(
         {"folds": folds(0.5)}, {"folds": folds(0.4, 0, 0.01, 0, 0, -0.01)}, direction="minimize"

@@ -74,6 +74,19 @@ def test_any_goal_can_be_asked_for(goal: Any) -> None:
     assert study.leaderboard(goal=goal)[0].trial == study.best_for(goal)
 
 
+def test_models_that_are_much_alike_are_listed_once() -> None:
+    copies = ((0.3, 9.998), (0.31, 9.993), (0.28, 9.992), (0.36, 9.99))
+    study = told(*copies, (0.5, 9.0), (0.9, 8.0), (0.48, 7.0))
+    board = study.leaderboard(3)
+    assert [entry.trial.number for entry in board] == [0, 4, 5]
+    assert str(board).endswith("3 much like one of these are left out")
+    assert str(study.leaderboard(1)).count("\n") == 1  # nothing better was left out
+    kinds = create(tw.Space({"x": tw.Float(0, 1), "kind": tw.Bool(), "depth": tw.Int(1, 8)}))
+    for x, kind, depth in ((0.5, True, 3), (0.51, True, 3), (0.5, False, 3), (0.5, True, 4)):
+        kinds.add({"x": x, "kind": kind, "depth": depth}, 1.0)
+    assert [entry.trial.number for entry in kinds.leaderboard()] == [0, 2, 3]
+
+
 def test_it_prints_a_table() -> None:
     text = str(told((0.1, 1.0), (0.5, 3.0), (0.5, 2.0)).leaderboard())
     head, *rows, foot = text.splitlines()

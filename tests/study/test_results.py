@@ -11,14 +11,14 @@ import pytest
 import tradewind as tw
 from tests.studies import CONDITIONAL, create, numbers, quick, score, told
 from tradewind.errors import NothingFinished
-from tradewind.optimizer.strategies.observed import order_of_search
+from tradewind.optimizer.strategies.staged import _Stage
 from tradewind.runners.runner import Lost
 from tradewind.runners.simulated import SimulatedRunner
-from tradewind.strategies import MultiFidelity, Staged
+from tradewind.strategies import MultiFidelity, RandomSearch, Staged
 from tradewind.study.figures.facts import Facts
 from tradewind.study.figures.page_data import page_data
 from tradewind.study.figures.progress import progress
-from tradewind.types import Origin
+from tradewind.types import Origin, Prediction
 
 # ---- what came of it ----
 
@@ -69,8 +69,9 @@ def test_the_best_so_far_changes_with_an_equal_trial_that_is_cheaper() -> None:
 def test_a_search_that_ignores_cost_does_not_depend_on_it() -> None:
     dear, cheap = (told((2.0, 5.0), (2.0, cost), (1.0, 1.0)) for cost in (9.0, 1.0))
     for goal, same in ((tw.Quality(), True), (tw.BestUnder(9.0), False)):
-        ranked = [order_of_search(goal, it._session.snapshot()[1]).tolist() for it in (dear, cheap)]
-        assert (ranked[0] == ranked[1]) is same
+        seen = [it._session.snapshot()[1] for it in (dear, cheap)]
+        carried = [_Stage(it, it, 1.0, goal).ranking.tolist() for it in seen]
+        assert (carried[0] == carried[1]) is same
 
 
 def test_a_choice_is_explained_against_the_cheapest_of_the_best() -> None:
@@ -218,6 +219,48 @@ def test_a_recommendation_says_what_to_train_and_what_to_expect() -> None:
     advice, best = study.recommend(), study.best
     assert (advice.params, advice.train_size) == (best.params, best.train_size)
     assert (advice.value, advice.cost, advice.trial) == (0.9, 9.0, best)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_model_that_calls_everything_noise_does_not_recommend_a_bad_trial(repeated: bool) -> None:
+    study = tw.create_study({"x": (0.0, 1.0)}, goal=tw.Tradeoff(0.1, reference=10.0), seed=0)
+    rng = np.random.default_rng(2)
+    xs = rng.uniform(size=16)
+    for x in xs:  # the value has nothing to do with x
+        study.add({"x": x}, rng.uniform(0.45, 0.94), cost=rng.uniform(1.0, 10.0))
+    if repeated:
+        study.add({"x": xs[1]}, (study.trials[1].value or 0.0) + 0.002, cost=5.0)
+    assert study.recommend().trial == study.best
+    assert study.recommend().reason == ""
+    assert study.best.value > 0.8
+
+
+def test_a_recommendation_that_is_not_the_best_says_why() -> None:
+    class Last(RandomSearch):
+        def recommend(self, space: Any, goal: Any, history: Any) -> Prediction:
+            return Prediction(len(history.X) - 1, 0.5, None)
+
+    study = create(strategy=Last())
+    study.add({"x": 0.1, "k": 1}, 0.9, cost=3.0)
+    assert study.recommend().reason == ""
+    study.add({"x": 0.5, "k": 1}, 0.5, cost=2.0)
+    assert study.recommend().reason == (
+        "the strategy expects more of it than of trial 0, the best so far"
+    )
+    study.change_goal(tw.BestUnder(1.0))
+    assert (
+        study.recommend().reason == "no finished trial meets the goal, and this one comes closest"
+    )
+    sized = tw.create_study(
+        {"x": (0.0, 1.0), "size": tw.TrainSize([0.2, 1.0])}, strategy=MultiFidelity(), seed=0
+    )
+    for i in range(6):
+        sized.add({"x": i / 5, "size": 0.2}, 0.5 - abs(i / 5 - 0.6), cost=0.2)
+    sized.add({"x": 0.0, "size": 1.0}, 0.0, cost=1.0)
+    assert sized.recommend().trial is None
+    assert sized.recommend().reason == (
+        "a model expects more of it than of trial 6, but it was never run"
+    )
 
 
 def test_a_recommendation_without_a_cost_promises_none() -> None:

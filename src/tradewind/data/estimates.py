@@ -1,8 +1,8 @@
 """Means and differences of noisy results, with their uncertainty.
 
-Two configurations are compared on the folds that they share (`paired_difference`) or by repeated
-runs (`difference_of_means`). Values may be as large as 1e300, so sums and squares are taken of
-numbers within ±1.
+Two configurations are compared on the folds that they share (`paired_difference`) or by their runs
+and the noise of the study (`difference_of_means`). Values may be as large as 1e300, so sums and
+squares are taken of numbers within ±1.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -46,13 +47,24 @@ class Estimate:
         return _student_probability(self.mean / self.error, self.freedom)
 
 
-def mean_of_runs(values: Sequence[float]) -> Estimate:
+@dataclass(frozen=True)
+class ResultNoise:
+    """How much one result of a study varies: its standard deviation, the degrees of freedom of that
+    estimate, and what it is known from. All configurations are taken to vary alike."""
+
+    std: float
+    freedom: float
+    known_from: Literal["folds", "repeats"]
+
+    def margin(self, level: float) -> float:
+        """Half the width of the interval that holds a result with this probability."""
+        return Estimate(0.0, self.std, self.freedom).margin(level) or 0.0
+
+
+def mean_of_runs(values: Sequence[float], noise: ResultNoise | None) -> Estimate:
     """The mean of independent runs of one configuration."""
     unit, (scaled,) = _scaled(values)
-    n, mean = len(scaled), float(scaled.mean())
-    if n < 2:
-        return Estimate(unit * mean)
-    return Estimate(unit * mean, unit * math.sqrt(_variance(scaled) / n), n - 1.0)
+    return _with_error(unit * float(scaled.mean()), noise, len(values))
 
 
 def mean_of_folds(folds: Sequence[float], *, held_out: float) -> Estimate:
@@ -77,27 +89,22 @@ def paired_difference(a: Sequence[float], b: Sequence[float], *, held_out: float
     return Estimate(unit * mean, unit * math.sqrt(inflation * _variance(difference)), k - 1.0)
 
 
-def difference_of_means(a: Sequence[float], b: Sequence[float]) -> Estimate:
-    """The mean of b minus the mean of a, for independent runs.
-
-    If both were run at least twice, each has its own variance (Welch, 1947). If only one was, the
-    other is taken to vary as much. If neither was, nothing is known about the noise."""
+def difference_of_means(
+    a: Sequence[float], b: Sequence[float], noise: ResultNoise | None
+) -> Estimate:
+    """The mean of b minus the mean of a, for independent runs."""
     unit, (first, second) = _scaled(a, b)
-    m, n = len(first), len(second)
-    mean = float(second.mean() - first.mean())
-    if m < 2 and n < 2:
-        return Estimate(unit * mean)
-    if m < 2 or n < 2:
-        repeated = max(first, second, key=len)
-        error = math.sqrt(_variance(repeated) * (1.0 / m + 1.0 / n))
-        return Estimate(unit * mean, unit * error, len(repeated) - 1.0)
-    shares = _variance(first) / m, _variance(second) / n
-    total = sum(shares)
-    if total == 0.0:
-        return Estimate(unit * mean, 0.0, m + n - 2.0)
-    weights = [share / total for share in shares]  # squares of shares could underflow
-    freedom = 1.0 / (weights[0] ** 2 / (m - 1) + weights[1] ** 2 / (n - 1))
-    return Estimate(unit * mean, unit * math.sqrt(total), freedom)
+    return _with_error(unit * float(second.mean() - first.mean()), noise, len(a), len(b))
+
+
+def _with_error(mean: float, noise: ResultNoise | None, *runs: int) -> Estimate:
+    """The standard error of a mean of so many runs, or of the difference of two such means.
+
+    Where all repeats agree, results without a repeat may still differ by luck: then nothing is
+    known unless one of the two was repeated."""
+    if noise is None or (noise.std == 0.0 and max(runs) < 2):
+        return Estimate(mean)
+    return Estimate(mean, noise.std * math.sqrt(sum(1.0 / n for n in runs)), noise.freedom)
 
 
 def _scaled(*samples: Sequence[float]) -> tuple[float, list[Array]]:

@@ -9,9 +9,8 @@ from functools import partial
 import numpy as np
 
 from tradewind.engine.propose import Proposer, single_threaded
-from tradewind.goals import Goal
+from tradewind.goals import Goal, best_of
 from tradewind.optimizer.belief import spread_of_costs
-from tradewind.optimizer.strategies.observed import order_of_search
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.output import logger as _logger
 from tradewind.types import Rival, State, Trial
@@ -41,7 +40,8 @@ def best_at_size(
     if goal.open:  # no trial has a cost yet
         return None
     seen = history.take(np.array(whole))
-    best = int(order_of_search(goal, seen)[0])
+    utility = goal.utility(seen.quality, seen.cost, seen.noise)
+    best = best_of(utility, seen.cost if goal.needs_cost else None)
     margin = goal.margin(seen.quality, seen.cost, seen.noise, best)
     if not np.isfinite(margin):  # a worse trial may win by being cheaper
         return None

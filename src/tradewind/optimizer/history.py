@@ -143,12 +143,12 @@ class History:
         )
 
 
-def alike(X: Array, Y: Array, columns: Columns) -> Mask:
+def alike(X: Array, Y: Array, columns: Columns, *, within: float = _ALIKE) -> Mask:
     """Which rows of X (n, d) are almost the same as a row of Y (m, d): equal categories, and no
-    other coordinate further apart than 1 % of its range."""
+    other coordinate further apart than this part of its range."""
     gap = np.abs(X[:, None, :] - Y[None, :, :])
     # NaN: inactive in both rows, or in one of two rows that already differ in the parent.
-    same = np.all((gap <= np.where(columns.categorical, 0.0, _ALIKE)) | np.isnan(gap), axis=2)
+    same = np.all((gap <= np.where(columns.categorical, 0.0, within)) | np.isnan(gap), axis=2)
     return np.asarray(np.any(same, axis=1))
 
 

@@ -14,14 +14,23 @@ import numpy as np
 from scipy.special import ndtri
 
 from tradewind.checks import not_negative, positive, probability, whole
-from tradewind.goals import Beat, BestUnder, Frontier, Goal, Knee, Quality, Tradeoff, efficient
+from tradewind.goals import (
+    Beat,
+    BestUnder,
+    Frontier,
+    Goal,
+    Knee,
+    Quality,
+    Tradeoff,
+    best_first,
+    efficient,
+)
 from tradewind.optimizer.acquisition.ei import EI
 from tradewind.optimizer.acquisition.tradeoff import Improvement
 from tradewind.optimizer.belief import Belief, comparable
 from tradewind.optimizer.history import History
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.maximizers.maximizer import Score
-from tradewind.optimizer.strategies.observed import order_of_search
 from tradewind.optimizer.strategies.target import BeatTarget
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
@@ -251,7 +260,8 @@ class _Outlook:
     def maximize(self, score: Score) -> Array:
         """The row (1, d) with the highest score that was found."""
         history = self.history
-        start = history.X[order_of_search(self.goal, history)[:_STARTS]]
+        utility = self.goal.utility(history.quality, history.cost, history.noise)
+        start = history.X[best_first(utility)[:_STARTS]]
         return _SEARCH.maximize(score, self.space, start=start, rng=self.rng)[None, :]
 
 

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tradewind import checks
 from tradewind.errors import ConfigError, NothingFinished
-from tradewind.goals import Goal, Quality
+from tradewind.goals import Goal
 from tradewind.goals.text import AnyGoal, read_goal
 from tradewind.log.memory import MemoryStore
 from tradewind.optimizer.strategies.staged import Staged
@@ -389,10 +389,7 @@ class TradeoffSearchCV(
         if not any(trial.finished for trial in study.trials):  # all failed: try to refit the first
             first = next(trial for trial in study.trials if trial.number in self._index)
             return first, first.train_size
-        goal = study.goal if goal is None else goal
-        # For quality alone it is scikit-learn's rule: the highest mean test score.
-        best_for = study.best_result_for if isinstance(goal, Quality) else study.best_for
-        trial = best_for(goal)
+        trial = study.best_result_for(study.goal if goal is None else goal)
         return trial, refit_size(study, trial)
 
     def _fit_best(self, data: TrainingData, task: Task) -> None:

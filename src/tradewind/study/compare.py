@@ -10,7 +10,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from tradewind import checks
-from tradewind.data.estimates import Estimate, difference_of_means, paired_difference
+from tradewind.data.estimates import (
+    Estimate,
+    ResultNoise,
+    difference_of_means,
+    paired_difference,
+)
 from tradewind.errors import TrialError
 from tradewind.html import paragraph
 from tradewind.optimizer.history import History
@@ -40,8 +45,8 @@ class Comparison:
     count.
 
     - `difference`: the estimated gain in the user's own units, and its standard error.
-    - `known_from`: whether that error is known from "folds" or from "repeats"; None if nothing is
-      known about the noise.
+    - `known_from`: whether that error is known from "folds" or from "repeats" of any configuration
+      of the study; None if nothing is known about the noise.
     - `costs`: of one training of `a` and of `b`; None where unknown.
 
     >>> comparison = study.compare(4, 5)
@@ -121,10 +126,17 @@ class Comparison:
 
 
 def compare(
-    a: Measured, b: Measured, *, level: float = LEVEL, scale: Scale, n_folds: int
+    a: Measured,
+    b: Measured,
+    *,
+    level: float = LEVEL,
+    scale: Scale,
+    noise: ResultNoise | None,
+    n_folds: int,
 ) -> Comparison:
     """The comparison of two configurations in a study whose cross-validation has `n_folds`."""
-    gain, known_from = _difference(a, b, sign=1.0 if scale.maximize else -1.0, n_folds=n_folds)
+    sign = 1.0 if scale.maximize else -1.0
+    gain, known_from = _difference(a, b, sign=sign, noise=noise, n_folds=n_folds)
     return Comparison(a.trial, b.trial, gain, known_from, level, (a.cost, b.cost), b.by, scale)
 
 
@@ -135,12 +147,14 @@ def compare_trials(
     b: int,
     *,
     scale: Scale,
+    noise: ResultNoise | None,
     level: float = LEVEL,
     by: str | None = None,
 ) -> Comparison:
     """The comparison of two finished trials, given by their indices."""
     first, second = (measure(i, trials, history, by=by) for i in (a, b))
-    return compare(first, second, level=level, scale=scale, n_folds=most_folds(trials))
+    n_folds = most_folds(trials)
+    return compare(first, second, level=level, scale=scale, noise=noise, n_folds=n_folds)
 
 
 def measure(
@@ -172,16 +186,18 @@ def most_folds(trials: Sequence[FinishedTrial]) -> int:
 
 
 def _difference(
-    a: Measured, b: Measured, *, sign: float, n_folds: int
+    a: Measured, b: Measured, *, sign: float, noise: ResultNoise | None, n_folds: int
 ) -> tuple[Estimate, KnownFrom]:
-    """By how much b is better than a, and how its uncertainty is known."""
+    """By how much b is better than a, and how its uncertainty is known. On folds that both have,
+    the difference is taken fold by fold: it varies less than the two results do."""
     first, second = mean_folds(a.runs), mean_folds(b.runs)
     shared = min(len(first), len(second))
     if shared >= 2 and a.runs != b.runs:
         pairs = [sign * x for x in first[:shared]], [sign * x for x in second[:shared]]
         return paired_difference(*pairs, held_out=1.0 / max(n_folds, shared)), "folds"
-    gain = difference_of_means(*([sign * run.value for run in it.runs] for it in (a, b)))
-    return gain, None if gain.error is None else "repeats"
+    first, second = ([sign * run.value for run in it.runs] for it in (a, b))
+    gain = difference_of_means(first, second, noise)
+    return gain, None if noise is None or gain.error is None else noise.known_from
 
 
 def mean_folds(runs: Sequence[FinishedTrial]) -> list[float]:

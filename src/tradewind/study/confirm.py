@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tradewind import checks
-from tradewind.data.estimates import Estimate, mean_of_folds, mean_of_runs
+from tradewind.data.estimates import Estimate, ResultNoise, mean_of_folds, mean_of_runs
 from tradewind.engine import plan
 from tradewind.engine.session import Session
 from tradewind.goals import Goal, best_first
@@ -151,12 +151,12 @@ def confirm(
         run(waiting)
     trials, history, settled = study._knowledge.known_for(asked)
     costs = dict(zip((t.number for t in trials), history.cost.tolist(), strict=True))
-    measured = [_measure(session.read_state(), trial, trials, costs) for trial in finalists]
+    noise = study._knowledge.noise(session.history())
+    measured = [_measure(session.read_state(), trial, trials, costs, noise) for trial in finalists]
     missing = sum(max(0, repeats - len(it.runs) - it.failed) for it in measured)
     ranked = _rank(measured, settled, maximize=study.direction == "maximize")
-    compared = _compare(
-        ranked, scale=study._knowledge.scale(trials), level=level, by=asked.by, trials=trials
-    )
+    scale = study._knowledge.scale(trials)
+    compared = _compare(ranked, scale=scale, noise=noise, level=level, by=asked.by, trials=trials)
     return Confirmation(compared, settled, level, missing)
 
 
@@ -256,13 +256,14 @@ def _measure(
     trial: FinishedTrial,
     trials: Sequence[FinishedTrial],
     costs: Mapping[int, float],
+    noise: ResultNoise | None,
 ) -> Finalist:
     again = _repeats_of(state, trial)
     runs = tuple(t for t in again if isinstance(t, FinishedTrial))
     failed = sum(t.state is State.FAILED for t in again)
     known = [c for t in (trial, *runs) if math.isfinite(c := costs.get(t.number, math.nan))]
     cost = math.fsum(c / len(known) for c in known) if known else None
-    value = mean_of_runs([run.value for run in runs]) if runs else None
+    value = mean_of_runs([run.value for run in runs], noise) if runs else None
     folds = mean_folds(runs)
     if len(folds) >= 2:
         value = mean_of_folds(folds, held_out=1.0 / most_folds(trials))
@@ -288,6 +289,7 @@ def _compare(
     ranked: Sequence[Finalist],
     *,
     scale: Scale,
+    noise: ResultNoise | None,
     level: float,
     by: str | None,
     trials: Sequence[FinishedTrial],
@@ -299,6 +301,7 @@ def _compare(
         if not it.runs:
             return None
         a, b = (Measured(f.trial, f.runs, f.cost, by) for f in (winner, it))
-        return compare(a, b, level=level, scale=scale, n_folds=most_folds(trials))
+        n_folds = most_folds(trials)
+        return compare(a, b, level=level, scale=scale, noise=noise, n_folds=n_folds)
 
     return (winner, *(replace(it, behind=behind(it)) for it in others))

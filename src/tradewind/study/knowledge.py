@@ -11,14 +11,15 @@ from functools import partial
 
 import numpy as np
 
+from tradewind.data.estimates import ResultNoise
 from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
 from tradewind.goals import CheapestWithin, Goal
 from tradewind.goals.text import AnyGoal, read_goal
 from tradewind.optimizer.belief import Belief, spread_of_costs
-from tradewind.optimizer.believed import believed
+from tradewind.optimizer.believed import believed, noise_of_one_result
 from tradewind.optimizer.history import History
-from tradewind.optimizer.repeats import Noise, noise_of, with_repeats
+from tradewind.optimizer.repeats import with_repeats
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
 from tradewind.study.compare import find
@@ -35,6 +36,7 @@ class Knowledge:
         self._session = session
         self._believed: tuple[object, History] | None = None
         self._spreads: tuple[object, float] | None = None
+        self._noise: tuple[object, ResultNoise | None] | None = None
 
     @property
     def strategy(self) -> Strategy:
@@ -84,9 +86,10 @@ class Knowledge:
         believed: bool = True,
     ) -> Known:
         """What these finished trials say under a goal. Their history uses the cost of the goal."""
+        noise = self.noise(history)
         history, goal = self.settled(history, goal)
         known = self.as_believed(history) if believed else history
-        return Known(trials, history, known, goal, self.strategy, self.scale(trials))
+        return Known(trials, history, known, goal, self.strategy, self.scale(trials), noise)
 
     def find(self, trial: Trial | int) -> FinishedTrial:
         """The finished trial that is given, as a trial or by its number."""
@@ -139,14 +142,15 @@ class Knowledge:
             kept = self._spreads = (key, spread)
         return kept[1]
 
-    def noise_of_one_result(self) -> float | None:
-        """The standard deviation of one result, if repeats and no folds tell that there is noise.
-        Few repeats tell little about how much there is; a model of all trials tells more."""
-        history = self._session.history()
-        if history.noise.any() or noise_of(history) is not Noise.PRESENT:
-            return None
-        rng = proposal_rng(history.seed, history.number)
-        return single_threaded(Belief.of, self._session.state.space, history, rng=rng).quality_noise
+    def noise(self, history: History) -> ResultNoise | None:
+        """How much one result varies; see `noise_of_one_result`. The last answer is kept."""
+        arrays = (history.X, history.quality, history.noise, history.failed)
+        key = (history.number, *(array.tobytes() for array in arrays))
+        kept = self._noise  # read once: another thread may replace it
+        if kept is None or kept[0] != key:
+            space = self._session.state.space
+            kept = self._noise = (key, single_threaded(noise_of_one_result, space, history))
+        return kept[1]
 
     def negligible(
         self, history: History, known: History, tolerance: float | str | None

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tradewind.data.estimates import ResultNoise
 from tradewind.errors import NothingQualifies
 from tradewind.goals import Frontier, Goal, Quality
 from tradewind.optimizer.history import History
@@ -31,6 +32,7 @@ class Known:
     goal: Goal
     strategy: Strategy
     scale: Scale
+    noise: ResultNoise | None  # of one result
 
     @cached_property
     def contest(self) -> Contest:
@@ -77,7 +79,12 @@ class Known:
         goal = self.goal if goal is None else goal
         best, quality = self._best, self.believed.quality
         comparison = compare_trials(
-            self.trials, self.history, best, choice, scale=self.scale, by=goal.by
+            self.trials,
+            self.history,
+            *(best, choice),
+            scale=self.scale,
+            noise=self.noise,
+            by=goal.by,
         )
         values = [float(self.history.sign * quality[i]) for i in (choice, best)]
         return Explanation(

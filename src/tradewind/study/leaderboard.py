@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tradewind.data.estimates import Estimate
+from tradewind.data.estimates import Estimate, ResultNoise, mean_of_runs
 from tradewind.html import table
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import configurations, whole_runs
@@ -36,7 +35,8 @@ class Entry:
 
 @dataclass(frozen=True, repr=False)
 class Leaderboard:
-    """The best configurations under a goal, best first. Printed, it is a table.
+    """The best configurations under a goal, best first. Printed, it is a table. `left_out` are
+    better than the last of them, but much like one that is listed.
 
     >>> board = study.leaderboard(3)
     >>> [entry.trial.number for entry in board]
@@ -46,6 +46,7 @@ class Leaderboard:
     entries: tuple[Entry, ...]
     level: float
     by: str | None = None
+    left_out: int = 0
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -72,7 +73,9 @@ class Leaderboard:
 
     def _note(self) -> str:
         known = any(entry.value.error is not None for entry in self.entries)
-        return f"± at {percent(self.level)}" * known
+        n = self.left_out
+        similar = f"{n} much like one of these {'is' if n == 1 else 'are'} left out"
+        return "; ".join([f"± at {percent(self.level)}"] * known + [similar] * (n > 0))
 
     def _row(self, entry: Entry) -> list[str]:
         mean, margin = entry.value.mean, entry.value.margin(self.level)
@@ -90,27 +93,23 @@ def leaderboard(
     believed: History,
     order: list[int],
     *,
-    noise: float | None,
+    noise: ResultNoise | None,
     level: float,
     by: str | None,
+    left_out: int,
 ) -> Leaderboard:
     """The entries of the trials in this `order`, of which each has another configuration. `noise`
-    is the standard deviation of one result, if it is not known from folds."""
+    is that of one result."""
     numbers = configurations(history)
     entries = []
     for i in order:
         rows, cost = np.flatnonzero(numbers == numbers[i]), float(believed.cost[i])
         runs = tuple(trials[row] for row in rows.tolist())
         whole = whole_runs(history, rows)
-        mean = float(history.sign * (history.quality[whole] / len(whole)).sum())
-        if noise is not None:
-            value = Estimate(mean, noise / math.sqrt(len(whole)), len(trials) - 1.0)
-        else:
-            known = believed.noise[i] > 0.0 or len(whole) > 1
-            value = Estimate(mean, math.sqrt(believed.noise[i]) if known else None)
+        value = mean_of_runs((history.sign * history.quality[whole]).tolist(), noise)
         quality = float(history.sign * believed.quality[i])
         entries.append(Entry(trials[i], runs, value, quality, cost if cost == cost else None))
-    return Leaderboard(tuple(entries), level, by)
+    return Leaderboard(tuple(entries), level, by, left_out)
 
 
 def _short(value: object) -> str:

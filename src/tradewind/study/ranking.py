@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradewind.goals import Goal, best_first, best_of, efficient
-from tradewind.optimizer.history import History
+from tradewind.optimizer.history import History, alike
 from tradewind.optimizer.repeats import configurations
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
-from tradewind.types import Array, Indices, Mask
+from tradewind.types import Array, Columns, Indices, Mask
+
+_ALIKE = 0.1  # of the range of a parameter: closer configurations count as one on a leaderboard
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,23 @@ class Contest:
         _, first = np.unique(configurations(self.seen)[order], return_index=True)
         best: list[int] = self.rows[order[np.sort(first)]].tolist()
         return best
+
+    def different(self, goal: Goal, columns: Columns, top: int) -> tuple[list[int], int]:
+        """The first `top` of `best_first` that differ, and how many better ones than the last of
+        them were left out. Of configurations that are much alike, the best stands for all.
+
+        These have the same categories and training size, and no other coordinate further apart
+        than a tenth of its range: a search that has found an optimum looks there again and again,
+        and results that differ by ever less say nothing about what else there is."""
+        order = left = np.array(self.best_first(goal))
+        X, size = self.history.X, self.history.sizes.finished
+        found: list[int] = []
+        while len(left) and len(found) < top:
+            best = left[:1]
+            same = alike(X[left], X[best], columns, within=_ALIKE) & (size[left] == size[best])
+            found.append(int(best[0]))
+            left = left[~same]
+        return found, int(np.flatnonzero(order == found[-1])[0]) + 1 - len(found)
 
     def _utility(self, goal: Goal) -> Array:
         return goal.utility(self.seen.quality, self.seen.cost, self.seen.noise)

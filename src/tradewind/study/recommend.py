@@ -10,8 +10,9 @@ from tradewind.errors import NothingFinished
 from tradewind.goals import Goal
 from tradewind.html import table
 from tradewind.optimizer.history import History
-from tradewind.optimizer.strategies.strategy import Strategy
+from tradewind.optimizer.strategies.strategy import Strategy, may_win
 from tradewind.space import Space
+from tradewind.study.ranking import typical
 from tradewind.study.words import number, percent
 from tradewind.types import FinishedTrial, Prediction, State, Trial, Value
 
@@ -21,7 +22,7 @@ class Recommendation:
     """What to train: the parameters, the fraction of the data, and the value and cost to expect.
 
     `trial` is the trial with exactly this configuration, or None if it was never run. `metric` is
-    the name of the value.
+    the name of the value. `reason` says why this is not `study.best`; it is empty if it is.
 
     >>> recommended = study.recommend()
     >>> recommended.params["depth"], recommended.cost, recommended.trial.number
@@ -34,6 +35,7 @@ class Recommendation:
     cost: float | None
     trial: Trial | None
     metric: str | None = None
+    reason: str = ""
 
     def _repr_html_(self) -> str:
         facts = [(self.metric or "value", number(self.value))]
@@ -44,7 +46,7 @@ class Recommendation:
             for name, value in self.params.items()
         ]
         run = "not run yet" if self.trial is None else f"trial {self.trial.number}"
-        return table(["recommended", run], facts)
+        return table(["recommended", run], facts, note=self.reason)
 
 
 def finished_of(trials: Sequence[Trial]) -> list[FinishedTrial]:
@@ -67,16 +69,23 @@ def check_costs(goal: Goal, history: History) -> None:
 
 
 def recommendation(
-    trials: Sequence[Trial], history: History, goal: Goal, strategy: Strategy, space: Space
+    trials: Sequence[Trial],
+    history: History,
+    goal: Goal,
+    strategy: Strategy,
+    space: Space,
+    best: Trial | None,
 ) -> Recommendation:
-    """What the strategy recommends, possibly at a training size that was never run."""
+    """What the strategy recommends, possibly at a training size that was never run. `best` is the
+    best trial; None if none meets the goal."""
     chosen = strategy.recommend(space, goal, history)
     if not isinstance(chosen, Prediction) or not 0 <= chosen.index < len(trials):
         raise ValueError(
             f"a strategy's recommend() must return a Prediction for one of the {len(trials)} "
             f"finished trials, but {strategy!r} returned {chosen!r}"
         )
-    trial: Trial | None = trials[chosen.index]
+    allowed, index = may_win(strategy, history), chosen.index
+    trial: Trial | None = trials[typical([index], history, allowed)[0] if allowed[index] else index]
     assert trial is not None
     params, size = dict(trial.params), trial.train_size
     if chosen.train_size is not None and chosen.train_size != size:
@@ -85,4 +94,16 @@ def recommendation(
             params[space.size_name] = size
         trial = next((t for t in trials if (t.params, t.train_size) == (params, size)), None)
     value = float(history.sign * chosen.quality)
-    return Recommendation(params, size, value, chosen.cost, trial, trials[chosen.index].metric)
+    metric, reason = trials[chosen.index].metric, _reason(trial, best)
+    return Recommendation(params, size, value, chosen.cost, trial, metric, reason)
+
+
+def _reason(recommended: Trial | None, best: Trial | None) -> str:
+    """Why a strategy recommends something else than the best trial; empty if it does not."""
+    if best is None:
+        return "no finished trial meets the goal, and this one comes closest"
+    if recommended is None:
+        return f"a model expects more of it than of trial {best.number}, but it was never run"
+    if recommended.repeats(best):
+        return ""
+    return f"the strategy expects more of it than of trial {best.number}, the best so far"

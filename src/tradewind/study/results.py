@@ -177,7 +177,9 @@ class StudyResults:
         """The `top` configurations under a goal, by default that of the study, best first.
 
         Repeats of a configuration count as one, with the interval that holds its true value with
-        probability `level`. The order is that of `best_for`.
+        probability `level`. The order is that of `best_for`. Of configurations that are much alike
+        (the same categories, and no other parameter further apart than a tenth of its range), only
+        the best is listed.
 
         >>> print(study.leaderboard(3))
         trial  runs  value  believed  cost  parameters
@@ -188,13 +190,14 @@ class StudyResults:
         top, level = checks.whole("top", top, 1), checks.probability("level", level)
         known = self._knowledge.known(goal)
         contest = known.qualified()
-        order = [contest.typical(i) for i in contest.best_first(known.goal)[:top]]
-        noise = self._knowledge.noise_of_one_result()
+        chosen, left_out = contest.different(known.goal, self.space.columns, top)
+        order = [contest.typical(i) for i in chosen]
         return leaderboard(
             *(known.trials, known.history, known.believed, order),
-            noise=noise,
+            noise=known.noise,
             level=level,
             by=known.goal.by,
+            left_out=left_out,
         )
 
     def explain(self, goal: AnyGoal | None = None) -> Explanation:
@@ -215,7 +218,8 @@ class StudyResults:
         """Whether trial `b` is truly better than trial `a`. Both are trials or their numbers.
 
         The interval holds the true difference with probability `level`. It comes from the folds
-        that both have, or from repeats of their configurations.
+        that both have, or from the noise of all results, of which folds and repeats of any
+        configuration tell.
 
         >>> print(study.compare(4, 5))
         trial 5 scores 1 point higher than trial 4: nothing is known about the noise, so this may be
@@ -224,7 +228,8 @@ class StudyResults:
         level = checks.probability("level", level)
         trials, history = self._knowledge.finished()
         first, second, scale = find(trials, a), find(trials, b), self._knowledge.scale(trials)
-        return compare_trials(trials, history, first, second, level=level, scale=scale)
+        noise = self._knowledge.noise(history)
+        return compare_trials(trials, history, first, second, scale=scale, noise=noise, level=level)
 
     @property
     def final(self) -> Final | None:
@@ -270,17 +275,18 @@ class StudyResults:
         return Trials(trials[i] for i in chosen)
 
     def recommend(self) -> Recommendation:
-        """What to train, as the strategy sees it, and the value and cost to expect. This may differ
-        from `best`: a strategy may recommend a training size that was never run.
+        """What to train, as the strategy sees it, and the value and cost to expect. This is `best`
+        unless its `reason` says why it is not: `MultiFidelity` may recommend a training size that
+        was never run.
 
-        >>> study.recommend().params["depth"]
-        5
+        >>> study.recommend().params["depth"], study.recommend().reason
+        (5, '')
         """
         goal = self._session.plan.goal
         trials, history = self._knowledge.finished(goal.by)
-        check_costs(goal, history)
-        goal = self._knowledge.ready(goal, history)
-        return recommendation(trials, history, goal, self.strategy, self.space)
+        known = self._knowledge.known_from(trials, history, goal)
+        best = None if known.shortfall else trials[known.choice]
+        return recommendation(trials, history, known.goal, self.strategy, self.space, best)
 
     def predict(
         self,

@@ -17,18 +17,17 @@ from tradewind.optimizer.history import History, spread, spread_evenly
 from tradewind.optimizer.log_error import LogError, NaturalPredictor
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.maximizers.maximizer import Maximizer
-from tradewind.optimizer.repeats import Noise, noise_of, with_repeats
+from tradewind.optimizer.repeats import noise_of
 from tradewind.optimizer.strategies.costs import fit_price
 from tradewind.optimizer.strategies.design import MOST_POINTS, Design, fresh_point
 from tradewind.optimizer.strategies.doubt import Doubt, QualityModel, repeat_of
-from tradewind.optimizer.strategies.observed import observed_best, order_of_search
+from tradewind.optimizer.strategies.observed import believed_best
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.optimizer.strategies.target import Target, target_of
 from tradewind.optimizer.strategies.worth import Models, Output, model_score
 from tradewind.optimizer.surrogates.gp import GaussianProcess
 from tradewind.optimizer.surrogates.surrogate import Surrogate
 from tradewind.optimizer.transforms import Clip, Scaling, Standardize
-from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.types import Array, Indices, Normal, Origin, Prediction, Proposal
 
@@ -129,7 +128,7 @@ class Bayes(Strategy):
         goal = Quality() if no_costs else self.settle(goal, history)
         models = self.fit_models(space, goal, history, rng=rng)
         if models.suspected:
-            again = repeat_of(history, order_of_search(goal, history))
+            again = repeat_of(history, _best_first(goal, history))
             if again is not None:
                 cost = models.median_cost(again)
                 return Proposal(again, Origin.MODEL, models.handover, cost)
@@ -151,7 +150,7 @@ class Bayes(Strategy):
         conditioned on the pending ones."""
         columns, needs_cost = space.columns, goal.needs_cost
         matters = goal.matters_above(history.quality, history.cost)
-        fitted = history.take(spread(order_of_search(goal, history), self.max_points))
+        fitted = history.take(spread(_best_first(goal, history), self.max_points))
         fitted = replace(fitted, failed=history.failed[-max(self.max_points // 4, 1) :])
         transform = self.output.transform(fitted.quality, self.scaling, matters_above=matters)
         found = self._fit_quality(space, fitted, transform, history=history, rng=rng)
@@ -219,22 +218,8 @@ class Bayes(Strategy):
         )
 
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
-        """The best trial by its result, or by the model's mean if results are noisy: the best of
-        many noisy results is the luckiest one."""
-        goal = self.settle(goal, history)
-        if self.noisy is None:
-            history = with_repeats(history)
-        noise = noise_of(history)
-        if noise is Noise.ABSENT or (noise is Noise.UNKNOWN and self.noisy is None):
-            return observed_best(goal, history)
-        fitted = history.take(spread(order_of_search(goal, history), self.max_points))
-        transform = self.output.transform(fitted.quality, self.scaling, matters_above=np.inf)
-        rng = proposal_rng(history.seed, history.number)
-        found = self._fit_quality(space, fitted, transform, history=history, rng=rng)
-        if found.noise is Noise.UNKNOWN:
-            return observed_best(goal, history)
-        expected = transform.natural(found.units.natural(found.model.predict(history.X))).mean
-        return observed_best(goal, replace(history, quality=expected))
+        """The best trial by what is believed of it (see `believed`)."""
+        return believed_best(space, self.settle(goal, history), history)
 
     def _fit_quality(
         self,
@@ -261,4 +246,11 @@ def _starts(goal: Goal, aim: Aim, history: History) -> Indices:
         return spread_evenly(aim.trials, 2 * _STARTS)
     if aim.alpha > 0:  # the best under the trade-off that is aimed at now
         goal = Tradeoff(aim.alpha, aim.reference, capped=aim.capped)
-    return order_of_search(goal, history)[:_STARTS]
+    return _best_first(goal, history)[:_STARTS]
+
+
+def _best_first(goal: Goal, history: History) -> Indices:
+    """The indices of the finished trials in order of utility, by number among equals: a search that
+    ignores cost must not depend on how long trials took. Unknown utilities come last."""
+    utility = goal.utility(history.quality, history.cost, history.noise)
+    return np.argsort(-utility, kind="stable")

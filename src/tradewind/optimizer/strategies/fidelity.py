@@ -13,16 +13,16 @@ from functools import cached_property
 import numpy as np
 
 from tradewind.errors import SpaceError
-from tradewind.goals import Acquisition, Aim, Goal, Quality, Seen, TradeoffRule, best_of
+from tradewind.goals import Acquisition, Aim, Goal, Quality, Seen, TradeoffRule, best_first, best_of
 from tradewind.optimizer.acquisition.ei import EI
 from tradewind.optimizer.acquisition.tradeoff import Improvement
+from tradewind.optimizer.believed import within_reach
 from tradewind.optimizer.history import History
 from tradewind.optimizer.maximizers.local import LocalSearch
 from tradewind.optimizer.maximizers.maximizer import Maximizer
 from tradewind.optimizer.repeats import with_repeats
 from tradewind.optimizer.strategies.bayes import Bayes
 from tradewind.optimizer.strategies.design import Design, fresh_point
-from tradewind.optimizer.strategies.observed import order_of_search
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.optimizer.strategies.worth import Models, Output
 from tradewind.optimizer.surrogates.full_size import (
@@ -193,24 +193,26 @@ class MultiFidelity(Strategy):
 
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
         """The configuration with the best cautious utility at full size: one standard deviation of
-        quality is subtracted from the prediction. A result at full size counts as it is, unless
-        results are known to be noisy."""
+        quality is subtracted from the prediction. A result at full size counts as it is. If it is
+        known to be noisy, the model may move it by three standard errors, as in `believed`."""
         goal, history = self.settle(goal, history), with_repeats(history)
         rng = proposal_rng(history.seed, history.number)
         sized = self._fit(space, goal, replace(history, pending=history.pending[:0]), rng)
         models, rows = sized.models, sized.sizes.largest(history.X)
-        quality = sized.quality.predict(rows)
-        safe = quality.mean - quality.std
-        known = (history.sizes.finished == space.columns.fractions[-1]) & (history.noise == 0.0)
-        safe[known] = models.units.forward(history.quality[known])
-        cautious = sized.seen(history, safe)
+        predicted = sized.quality.predict(rows)
+        quality, std = models.units.inverse(predicted.mean), predicted.std.copy()
+        full = history.sizes.finished == space.columns.fractions[-1]
+        if full.any():
+            quality[full] = within_reach(quality[full], history.quality[full], history.noise[full])
+        std[full & (history.noise == 0.0)] = 0.0
+        cautious = sized.seen(history, models.units.forward(quality) - std)
         utility = goal.utility(cautious.quality, cautious.cost, cautious.noise)
         index = best_of(
             np.where(history.raced & ~history.raced.all(), np.nan, utility), cautious.cost
         )
         return Prediction(
             index,
-            float(models.units.inverse(quality.mean)[index]),
+            float(quality[index]),
             models.median_cost(rows[index]),
             space.columns.fractions[-1],
         )
@@ -241,7 +243,7 @@ class _FullSizeModels:
         """The best configurations at full size, each at every size: rows to begin a search at. The
         first is the best one at full size."""
         rows, seen = self.sizes.largest(history.X), self.at_full_size(history)
-        order = order_of_search(goal, seen)
+        order = best_first(goal.utility(seen.quality, seen.cost, seen.noise), seen.cost)
         _, first = np.unique(np.nan_to_num(rows[order], nan=-1.0), axis=0, return_index=True)
         return self.sizes.everywhere(rows[order[np.sort(first)[:_STARTS]]])
 

@@ -9,7 +9,7 @@ import numpy as np
 from tradewind.goals import Goal
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.design import fresh_point
-from tradewind.optimizer.strategies.observed import observed_best
+from tradewind.optimizer.strategies.observed import believed_best
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.space import Space
 from tradewind.types import Origin, Prediction, Proposal
@@ -28,4 +28,4 @@ class RandomSearch(Strategy):
         return Proposal(fresh_point(space, history, rng), Origin.DESIGN)
 
     def recommend(self, space: Space, goal: Goal, history: History) -> Prediction:
-        return observed_best(self.settle(goal, history), history)
+        return believed_best(space, self.settle(goal, history), history)

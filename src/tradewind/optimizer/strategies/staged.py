@@ -18,10 +18,10 @@ import numpy as np
 
 from tradewind.checks import has_methods, one_of, real, whole
 from tradewind.errors import SpaceError
-from tradewind.goals import Goal, Quality
+from tradewind.goals import Goal, Quality, best_first
 from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.bayes import Bayes
-from tradewind.optimizer.strategies.observed import observed_best, order_of_search
+from tradewind.optimizer.strategies.observed import believed_best
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.space import Space
 from tradewind.types import Array, Indices, Mask, Origin, Prediction, Proposal
@@ -129,7 +129,7 @@ class Staged(Strategy):
             return self.inner.recommend(space, goal, history)
         if self.final == "all":
             rows = np.flatnonzero(self.eligible(history))
-            chosen = observed_best(self.settle(goal, history), history.take(rows))
+            chosen = believed_best(space, self.settle(goal, history), history.take(rows))
         else:
             rows = np.flatnonzero(history.sizes.finished == finished[-1])
             stage = self._stages(goal, history)[self.fractions.index(finished[-1])]
@@ -204,10 +204,12 @@ class _Stage:
     @cached_property
     def ranking(self) -> Indices:
         """The finished trials of the stage (indices), best first, one for each configuration. They
-        are ranked by quality alone until a cost is known."""
-        goal = self.goal if self.seen.has_costs else Quality()
+        are ranked by quality alone until a cost is known. Cost decides between equals only if the
+        goal asks for it: a search that ignores cost must not depend on how long trials took."""
+        seen, goal = self.seen, self.goal if self.seen.has_costs else Quality()
+        utility = goal.utility(seen.quality, seen.cost, seen.noise)
         first: dict[bytes, int] = {}
-        for i in order_of_search(goal, self.seen).tolist():
+        for i in best_first(utility, seen.cost if goal.needs_cost else None).tolist():
             first.setdefault(self.seen.X[i].tobytes(), i)
         return np.array(list(first.values()), dtype=np.intp)
 
