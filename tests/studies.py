@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -223,7 +223,7 @@ class Unreachable:
     def read(self, after: int) -> Sequence[Event]:
         return self._reach(lambda: self.inner.read(after))
 
-    def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
+    def beat(self, trials: Sequence[int], seconds: float) -> Mapping[int, float]:
         return self._reach(lambda: self.inner.beat(trials, seconds))
 
 

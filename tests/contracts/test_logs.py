@@ -118,7 +118,7 @@ def test_logs_of_two_studies_are_independent(store: Store, log: Log) -> None:
     other.append([Claimed(7)])
     other.beat([7], 3600)
     assert list(log.read(0)) == [FIRST]
-    assert log.beat([], 0) == frozenset()
+    assert log.beat([], 0).keys() == frozenset()
 
 
 counter = itertools.count()
@@ -140,7 +140,7 @@ def test_every_log_behaves_like_one_in_memory(store: Store, done: list[Any]) -> 
             assert repr(list(log.read(how[0]))) == repr(list(model.read(how[0])))
         elif what == "beat":
             seconds = 3600.0 if how[1] else 0.0
-            assert log.beat(how[0], seconds) == model.beat(how[0], seconds)
+            assert log.beat(how[0], seconds).keys() == model.beat(how[0], seconds).keys()
         elif how[0] == "wrong":
             with pytest.raises(Conflict):
                 log.append(what, expected=len(model.read(0)) + 1)
@@ -216,7 +216,7 @@ def test_processes_append_without_a_gap(shared_log: Log) -> None:
 
 def test_processes_see_the_leases_of_each_other(shared_log: Log) -> None:
     processes.together(processes.lease, [(shared_log, trial) for trial in range(4)])
-    assert shared_log.beat([], 0) == {0, 1, 2, 3}
+    assert shared_log.beat([], 0).keys() == {0, 1, 2, 3}
 
 
 def test_a_pickled_log_can_be_used(shared_log: Log) -> None:
@@ -232,24 +232,24 @@ def test_a_pickled_log_can_be_used(shared_log: Log) -> None:
 
 
 def test_nothing_is_leased_at_first(log: Log) -> None:
-    assert log.beat([], 0) == frozenset()
+    assert log.beat([], 0).keys() == frozenset()
 
 
 def test_every_log_of_a_study_sees_its_leases(store: Store, log: Log) -> None:
-    assert log.beat([3, 1], 3600) == {1, 3}
-    assert store.open("study").beat([], 0) == {1, 3}
-    assert store.open("study").beat([2], 3600) == {1, 2, 3}
+    assert log.beat([3, 1], 3600).keys() == {1, 3}
+    assert store.open("study").beat([], 0).keys() == {1, 3}
+    assert store.open("study").beat([2], 3600).keys() == {1, 2, 3}
 
 
 def test_a_lease_can_be_ended(log: Log) -> None:
     log.beat([1, 2, 3], 3600)
-    assert log.beat([1, 3, 7], 0) == {2}
-    assert log.beat([], 0) == {2}
+    assert log.beat([1, 3, 7], 0).keys() == {2}
+    assert log.beat([], 0).keys() == {2}
 
 
 def test_a_beat_without_trials_changes_nothing(log: Log) -> None:
     log.beat([1], 3600)
-    assert log.beat([], 0) == log.beat([], 60) == {1}
+    assert log.beat([], 0).keys() == log.beat([], 60).keys() == {1}
 
 
 def test_a_lease_ends_after_its_seconds(log: Log) -> None:
@@ -257,14 +257,14 @@ def test_a_lease_ends_after_its_seconds(log: Log) -> None:
     log.beat([2], 3600)
     while 1 in log.beat([], 0):
         time.sleep(0.005)
-    assert log.beat([2], 3600) == {2}
+    assert log.beat([2], 3600).keys() == {2}
 
 
 def test_a_lease_is_renewed_by_the_next_beat(log: Log) -> None:
     log.beat([1], 0.02)
     log.beat([1], 3600)
     time.sleep(0.05)
-    assert log.beat([], 0) == {1}
+    assert log.beat([], 0).keys() == {1}
 
 
 def test_leases_take_no_position(log: Log) -> None:
@@ -278,12 +278,12 @@ def test_leases_take_no_position(log: Log) -> None:
 def test_an_impossible_lease_is_refused(log: Log, trials: list[int], seconds: float) -> None:
     with pytest.raises(ValueError, match="but got"):
         log.beat(trials, seconds)
-    assert log.beat([], 0) == frozenset()
+    assert log.beat([], 0).keys() == frozenset()
 
 
 def test_an_append_can_lease_a_trial(log: Log) -> None:
     log.append([Claimed(3)], expected=1, lease=(3, 60.0))
-    assert log.beat([], 0.0) == {3}
+    assert log.beat([], 0.0).keys() == {3}
 
 
 def test_a_refused_append_leaves_the_leases_alone(log: Log) -> None:
@@ -294,7 +294,7 @@ def test_a_refused_append_leaves_the_leases_alone(log: Log) -> None:
     with pytest.raises(Conflict):
         log.append([Claimed(4)], expected=5, lease=(4, 60.0))
     time.sleep(0.05)
-    assert log.beat([], 0.0) == {3}
+    assert log.beat([], 0.0).keys() == {3}
 
 
 @pytest.mark.parametrize("lease", [(-1, 1.0), (0, -1.0), (0, float("nan")), (2**63, 1.0)])

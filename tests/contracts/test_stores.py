@@ -106,7 +106,7 @@ def test_the_open_logs_of_a_renamed_study_can_be_used(store: Store) -> None:
     log.beat([1], 3600)
     store.rename("a", "b")
     assert log.append([Claimed(0)], expected=1) == 2
-    assert log.beat([], 0) == {1}
+    assert log.beat([], 0).keys() == {1}
     store.create("a", SECOND)
     assert list(log.read(0)) == [FIRST, Claimed(0)]
 
@@ -168,7 +168,7 @@ def test_the_logs_of_a_deleted_study_do_not_reach_a_new_one(store: Store) -> Non
     with pytest.raises(NoSuchStudy):
         log.append([Claimed(0)])
     assert list(new.read(0)) == [SECOND]
-    assert new.beat([], 0) == frozenset()
+    assert new.beat([], 0).keys() == frozenset()
 
 
 def test_errors_of_stores_are_storage_errors() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -33,7 +33,7 @@ class Listening(MemoryLog):
         self.beats: list[list[int]] = []
         self.times, self.heard = times, threading.Event()
 
-    def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
+    def beat(self, trials: Sequence[int], seconds: float) -> Mapping[int, float]:
         self.beats.append(list(trials))
         if len(self.beats) == self.times:
             self.heard.set()
@@ -277,7 +277,7 @@ def test_the_end_of_a_search_does_not_wait_for_a_store_that_does_not_answer(
     answer, asked = threading.Event(), threading.Event()
 
     class Silent(MemoryLog):
-        def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
+        def beat(self, trials: Sequence[int], seconds: float) -> Mapping[int, float]:
             asked.set()
             answer.wait(SOON)
             return super().beat(trials, seconds)

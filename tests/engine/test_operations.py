@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Counted:
         self.operations.append("read")
         return self.inner.read(after)
 
-    def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
+    def beat(self, trials: Sequence[int], seconds: float) -> Mapping[int, float]:
         self.operations.append("beat")
         return self.inner.beat(trials, seconds)
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import os
+import platform
+import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +23,7 @@ from tests.studies import (
     create,
     created,
     drive,
+    environment,
     events_of,
     finished,
     numbers,
@@ -25,13 +31,14 @@ from tests.studies import (
     script,
     study_of,
 )
+from tradewind.engine.contention import is_alive, this_process
 from tradewind.engine.session import Session
 from tradewind.log.events import Claimed, Event, Proposed
 from tradewind.log.log import Conflict, Log
 from tradewind.log.memory import MemoryLog
 from tradewind.log.sqlite import SqliteStore
 from tradewind.strategies import Bayes, Design, RandomSearch
-from tradewind.types import Outcome, Trial
+from tradewind.types import Outcome, State, Trial
 
 
 def good(trial: Trial) -> Outcome:
@@ -153,7 +160,7 @@ class Racing:
     def read(self, after: int) -> Sequence[Event]:
         return self.inner.read(after)
 
-    def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
+    def beat(self, trials: Sequence[int], seconds: float) -> Mapping[int, float]:
         return self.inner.beat(trials, seconds)
 
 
@@ -330,3 +337,64 @@ def test_a_study_in_a_file_that_many_wrote_is_whole(tmp_path: Path) -> None:
     together(*[work(seed) for seed in range(4)])
     check_whole(study._session.log, asked)
     assert tw.replay(study).identical
+
+
+# ---- drivers that have died ----
+
+KILLED = """
+import os, signal, sys
+import tradewind as tw
+
+study = tw.load_study(sys.argv[1])
+study.optimize(lambda run: os.kill(os.getpid(), signal.SIGKILL), n_trials=1)
+"""
+
+
+@pytest.mark.skipif(not this_process(), reason="only Linux tells processes apart")
+def test_trials_of_a_driver_that_died_on_this_machine_are_taken_over_at_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    study = create(storage=tmp_path / "runs.db")
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, tmp_path / "runs.db"], env=environment(), check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    study.optimize(lambda run: 1.0, n_trials=1)
+    (trial,) = study.trials
+    assert (trial.state, trial.losses) == (State.FINISHED, 1)
+    assert caplog.text == ""
+
+
+def test_trials_of_a_driver_elsewhere_wait_for_its_lease_and_a_line_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = create(storage=tmp_path / "runs.db")
+    study.ask(lease=60.0)  # a loop of one's own in this process needs no line
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(platform, "node", lambda: "node-7")
+        tw.load_study(tmp_path / "runs.db").ask(lease=60.0)
+    study.optimize(lambda run: 1.0, n_trials=1)
+    assert numbers(study.trials) == [0, 1, 2]
+    line = (
+        "1 trial waits for drivers on node-7: if those are gone, searches run what they left from "
+    )
+    assert [text.partition(line)[0] for text in caplog.messages] == ["", ""]  # first and last
+
+
+@pytest.mark.skipif(not this_process(), reason="only Linux tells processes apart")
+def test_a_process_is_known_by_its_machine_its_number_and_its_begin() -> None:
+    node, me, began = platform.node(), os.getpid(), this_process()
+    ended = subprocess.Popen([sys.executable, "-c", ""])  # and nobody collects it yet
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    assert is_alive(f"{node}:{me}:token{began}") is True
+    assert is_alive(f"{node}:{me}:token{began}0") is False  # another process had this number
+    assert is_alive(f"{node}:{ended.pid}:token{began}") is False
+    for unknown in (
+        f"other:{me}:token{began}",
+        f"{node}:{me}:token:another boot:1",
+        f"{node}:{me}:token",
+        f"{node}:{10**30}:token{began}",
+        "",
+    ):
+        assert is_alive(unknown) is None
+    ended.wait()

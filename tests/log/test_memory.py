@@ -34,9 +34,9 @@ def test_a_copy_is_independent() -> None:
         other.append([Claimed(9)])
         other.beat([2], 3600)
         assert list(log.read(0)) == LATER
-        assert log.beat([], 0) == {1}
+        assert log.beat([], 0).keys() == {1}
         assert list(other.read(0)) == [*LATER, Claimed(9)]
-        assert other.beat([], 0) == {1, 2}
+        assert other.beat([], 0).keys() == {1, 2}
 
 
 def test_a_copy_of_a_store_has_its_own_studies() -> None:
@@ -53,13 +53,13 @@ def test_a_lease_ends_after_its_seconds() -> None:
     clock.now += 5
     log.beat([2], 10)
     clock.now += 5
-    assert log.beat([], 0) == {1, 2}
+    assert log.beat([], 0).keys() == {1, 2}
     clock.now += 0.5
-    assert log.beat([], 0) == {2}
+    assert log.beat([], 0).keys() == {2}
 
 
 def test_a_restarted_clock_ends_every_lease() -> None:
     log = MemoryLog(clock=(clock := Clock()))
     log.beat([1], 10)
     clock.now = 3.0
-    assert log.beat([], 0) == frozenset()
+    assert log.beat([], 0).keys() == frozenset()

@@ -256,8 +256,11 @@ def test_a_restarted_server_gives_leases_their_time_again(
     impatient.database.run(lambda db: db.execute(expire))  # type: ignore[attr-defined]
     postgres_server.stop()
     postgres_server.start()
-    assert impatient.open("study").beat([], 0.0) == {1}
-    assert impatient.open("study").beat([3], 60.0) == {1, 3}  # this deletes those that have expired
+    assert impatient.open("study").beat([], 0.0).keys() == {1}
+    assert impatient.open("study").beat([3], 60.0).keys() == {
+        1,
+        3,
+    }  # this deletes those that have expired
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -277,7 +280,7 @@ def test_whoever_saw_a_stall_gives_leases_their_time_again(
     with monkeypatch.context() as patch:
         patch.setattr(stalls, "SLOW", -1.0)  # any request takes too long
         log.append([Claimed(0)])
-    assert log.beat([2], 3600.0) == {1, 2}
-    assert other.beat([], 0.0) == {2}  # this one saw nothing
+    assert log.beat([2], 3600.0).keys() == {1, 2}
+    assert other.beat([], 0.0).keys() == {2}  # this one saw nothing
     time.sleep(2.1)
-    assert log.beat([], 0.0) == {2}
+    assert log.beat([], 0.0).keys() == {2}

@@ -101,7 +101,7 @@ def test_a_server_may_be_restarted(postgres_server: Server, log: Log, how: signa
     postgres_server.start()
     assert log.append([Claimed(1)], expected=2) == 3
     assert list(log.read(0)) == [FIRST, Claimed(0), Claimed(1)]
-    assert log.beat([], 0) == {0}
+    assert log.beat([], 0).keys() == {0}
 
 
 @pytest.mark.parametrize("expect", [True, False], ids=["expected", "anywhere"])
@@ -233,7 +233,7 @@ def test_a_lost_answer_does_not_change_what_a_request_does(
     other.delete("newer")
     assert store.names() == ["study"]
     forgetful.lost = 1
-    assert other.open("study").beat([1], 3600) == {1}
+    assert other.open("study").beat([1], 3600).keys() == {1}
 
 
 def test_a_server_that_stays_away_is_an_error_that_can_be_retried(
@@ -360,8 +360,8 @@ def test_expired_leases_are_deleted(store: PostgresStore, log: Log) -> None:
     store.database.run(
         lambda db: db.execute("UPDATE tradewind_leases SET until = until - interval '2 hours'")
     )
-    assert log.beat([], 0) == frozenset()
-    assert log.beat([3], 3600) == {3}
+    assert log.beat([], 0).keys() == frozenset()
+    assert log.beat([3], 3600).keys() == {3}
     query = "SELECT trial FROM tradewind_leases"
     assert store.database.run(lambda db: db.execute(query).fetchall()) == [(3,)]
 
@@ -371,7 +371,7 @@ def test_a_clock_that_was_set_back_ends_every_lease(store: PostgresStore, log: L
     store.database.run(
         lambda db: db.execute("UPDATE tradewind_leases SET until = until + interval '1 day'")
     )
-    assert log.beat([], 0) == frozenset()
+    assert log.beat([], 0).keys() == frozenset()
 
 
 # ---- processes ----

@@ -288,7 +288,7 @@ def leased(path: Path) -> tuple[Clock, SqliteStore]:
 def test_a_lease_ends_after_its_seconds(path: Path, later: float, standing: set[int]) -> None:
     clock, store = leased(path)
     clock.now += later
-    assert store.open("study").beat([], 0) == standing
+    assert store.open("study").beat([], 0).keys() == standing
     store.close()
 
 
@@ -298,17 +298,17 @@ def test_a_reboot_ends_every_lease(path: Path, now: float) -> None:
     store.close()
     clock.now = now
     log = store.open("study")
-    assert log.beat([], 0) == frozenset()
-    assert log.beat([3], 10) == {3}
+    assert log.beat([], 0).keys() == frozenset()
+    assert log.beat([3], 10).keys() == {3}
     clock.now = 1005.0  # expired leases were deleted and do not come back
-    assert log.beat([], 0) <= {3}
+    assert log.beat([], 0).keys() <= {3}
     store.close()
 
 
 def test_a_clock_that_jumps_back_does_not_prolong_a_lease(path: Path) -> None:
     clock, store = leased(path)
     clock.now -= 1  # trial 2 now has 61 of its 60 seconds left: its lease no longer counts
-    assert store.open("study").beat([], 0) == {1}
+    assert store.open("study").beat([], 0).keys() == {1}
     store.close()
 
 

@@ -2,16 +2,22 @@
 
 A session that is alone computes a proposal and writes it in one append. If other drivers hold
 trials, it claims the number first, so that no two drivers compute the same trial. Trials whose
-driver has let its lease run out go back to the queue.
+driver has let its lease run out, or has died on this machine, go back to the queue.
 """
 
 from __future__ import annotations
 
+import os
+import platform
+import time
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradewind.log.events import Abandoned, Claimed, Event, Requeued
 from tradewind.log.state import StudyState
+from tradewind.output import logger as _logger
 from tradewind.types import State, Trial
 
 if TYPE_CHECKING:
@@ -36,9 +42,31 @@ class Request:
 # ---- lost trials ----
 
 
-def find_lost(session: Session, others: set[int]) -> list[int]:
-    """Which trials and claims of other drivers have lost their lease."""
-    return sorted(others - session.log.beat([], 0.0))
+def find_lost(session: Session, state: StudyState, others: set[int]) -> list[int]:
+    """Which trials and claims of other drivers are lost: their lease has run out, or the process of
+    their search is gone."""
+    gone = {number for number in others if is_alive(state.holder[number]) is False}
+    return sorted(gone | (others - session.log.beat([], 0.0).keys()))
+
+
+def warn_of_others(session: Session) -> None:
+    """Log how many trials wait for drivers elsewhere, which may be gone, and until when."""
+    state, leases = session.read_state(), session.log.beat([], 0.0)
+    me = session.id.split(":")[:2]
+    away = {
+        number: by
+        for number, by in state.holder.items()
+        if number in state.trials and number in leases
+        if is_alive(by) is None and by.split(":")[:2] != me
+    }
+    if away:
+        trials = "1 trial waits" if len(away) == 1 else f"{len(away)} trials wait"
+        hosts = ", ".join(sorted({by.partition(":")[0] for by in away.values()}))
+        until = time.localtime(session.clock() + max(leases[number] for number in away))
+        _logger.warning(
+            "%s for drivers on %s: if those are gone, searches run what they left from %s on",
+            *(trials, hosts, time.strftime("%H:%M:%S", until)),
+        )
 
 
 def requeue(session: Session, state: StudyState, lost: list[int]) -> bool:
@@ -59,6 +87,46 @@ def loss_event(trial: Trial, reason: str, at: float) -> Requeued | Abandoned:
     if trial.losses < MAX_LOSSES:
         return Requeued(trial.number, reason, lost=True)
     return Abandoned(trial.number, f"{reason}, {MAX_LOSSES + 1} times", at=at)
+
+
+# ---- processes ----
+# The name of a driver ends in what tells its process from all others, once it runs a search. Own
+# loops do not say it: they may ask for a trial in one process and tell its result in another.
+
+
+@cache
+def _machine() -> str:
+    """What numbers processes: this boot of this machine or container; "" where that is unknown."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        return f"{boot[:8]}-{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return ""
+
+
+def this_process() -> str:
+    """The end of the name of a driver in this process; empty on systems that number none."""
+    return f":{_machine()}:{_began(os.getpid())}" if _machine() else ""
+
+
+def is_alive(driver: str) -> bool | None:
+    """Whether the process of a search still runs; None if it cannot be seen from here."""
+    match driver.split(":"):
+        case [node, pid, _, machine, began] if machine == _machine() and node == platform.node():
+            try:
+                os.kill(int(pid), 0)
+                return _began(int(pid)) == began
+            except ProcessLookupError:
+                return False
+            except (OSError, ValueError, OverflowError):  # of another user, or no name of ours
+                return None
+    return None
+
+
+def _began(pid: int) -> str:
+    """When a process began, in ticks since the boot; empty if it has ended and is only listed."""
+    after_name = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    return "" if after_name[0] in (b"Z", b"X") else after_name[19].decode()
 
 
 # ---- claims ----

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 from tradewind import interrupts
 from tradewind.engine import failures
+from tradewind.engine.contention import this_process, warn_of_others
 from tradewind.engine.failures import FailureTally, Policy
 from tradewind.engine.limits import Budget, Limits, Prices, Running
 from tradewind.engine.lookout import ENDED_ELSEWHERE, LOOK, Lookout
@@ -102,6 +103,8 @@ class Loop:
         try:
             try:
                 self._search()
+                if self.session.log.spool:
+                    self._patiently(lambda: warn_of_others(self.session))
             except BaseException as error:
                 self._keep_results(error)
                 raise
@@ -114,6 +117,8 @@ class Loop:
     def _search(self) -> None:
         if self.session.log.spool:  # a study in memory has none
             self._patiently(lambda: record_spooled(self.session))
+            self.session.process.value = this_process()
+            self._patiently(lambda: warn_of_others(self.session))
         if self.limits.timeout is not None or self.limits.max_cost is not None:
             prices = self._patiently(self._known_prices)
             now = self.workers.now  # they are ready, however long they took to start

@@ -74,7 +74,7 @@ class Session:
         goal_data, strategy_data = self.plan.data
         self._new_goal = goal_data != state.goal  # whether it is still to be written
         self._new_strategy = strategy_data != state.strategy
-        self._held = PerProcess(dict[int, float])
+        self._held, self.process = PerProcess(dict[int, float]), PerProcess(str)
         self.journal, self.first = Journal(log, state), state.first
         self._warned = False  # that the data have changed
         self.spooled: list[str] = []  # files in which results of this session wait (spool.py)
@@ -86,7 +86,7 @@ class Session:
     @property
     def id(self) -> str:
         """The name of this session in the log. A forked process has another one."""
-        return f"{platform.node()}:{os.getpid()}:{self._token}"
+        return f"{platform.node()}:{os.getpid()}:{self._token}{self.process.value}"
 
     @property
     def held(self) -> dict[int, float]:
@@ -174,7 +174,7 @@ class Session:
             if self.change_plan(state):
                 continue
             others = state.leased - self.held.keys()
-            lost = contention.find_lost(self, others) if others else []
+            lost = contention.find_lost(self, state, others) if others else []
             if not lost or contention.requeue(self, state, lost):
                 if not (request.new or self._returned(state) or state.queue):
                     return None

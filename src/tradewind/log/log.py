@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from tradewind.errors import NoSuchStudy, StudyExists
@@ -55,10 +55,10 @@ class Log(Protocol):
         """The events from position `after` on."""
         ...
 
-    def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
-        """Lease `trials` for so many seconds from now, by the clock of the store. Return the
-        numbers of all leased trials, whoever holds them. With `seconds` 0, end these leases.
-        Leases are not events: they take no position in the log.
+    def beat(self, trials: Sequence[int], seconds: float) -> Mapping[int, float]:
+        """Lease `trials` for so many seconds from now, by the clock of the store. Return all leased
+        trials, whoever holds them, and how many seconds each lease has left. With `seconds` 0, end
+        these leases. Leases are not events: they take no position in the log.
 
         After a time in which the store did not answer, a lease that was good before counts for its
         whole time again (see stalls.py)."""

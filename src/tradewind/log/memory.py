@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tradewind import checks
 from tradewind.log.events import Created, Event
@@ -48,13 +48,13 @@ class MemoryLog:
         return self._events[checks.position(after) :]
 
     @locked
-    def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
+    def beat(self, trials: Sequence[int], seconds: float) -> Mapping[int, float]:
         trials, seconds = checks.lease(trials, seconds)
         self._check_exists()
         now = self._lease(trials, seconds)
         leases = self._leases.items()
         self._leases = {trial: (t0, t1) for trial, (t0, t1) in leases if t0 <= now <= t1}
-        return frozenset(self._leases)
+        return {trial: until - now for trial, (_, until) in self._leases.items()}
 
     def _lease(self, trials: list[int], seconds: float) -> float:
         """Begin or end these leases, and return the time."""

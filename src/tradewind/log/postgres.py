@@ -8,7 +8,7 @@ the statement is simply sent again.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from tradewind import checks
@@ -230,7 +230,7 @@ class PostgresLog:
             raise not_found(self._name, self._database.where)
         return PostgresLog(self._database, study, self._name)
 
-    def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
+    def beat(self, trials: Sequence[int], seconds: float) -> Mapping[int, float]:
         (trials, seconds), head = checks.lease(trials, seconds), self._head
         values = {"study": self._study, "trials": trials, "seconds": seconds}
 
@@ -248,15 +248,17 @@ class PostgresLog:
             if not rows:
                 raise gone(self._name, self._database.where)
             stalls = latest_stalls()  # and a restart of the server is one for all drivers
-            leased = {
-                trial: is_leased(left, length, 0.0, [*stalls, Stall(math.inf, up)])
-                for trial, left, length, up in rows
-                if trial is not None  # the study exists, but has no lease
-            }
-            lost = [trial for trial, holds in leased.items() if not holds]
+            leased, lost = {}, []
+            for trial, left, length, up in rows:
+                if trial is None:  # the study exists, but has no lease
+                    continue
+                if is_leased(left, length, 0.0, [*stalls, Stall(math.inf, up)]):
+                    leased[trial] = max(0.0, left)
+                else:
+                    lost.append(trial)
             if trials and lost:
                 self._database.run(lambda db: db.execute(_DELETE_EXPIRED, (self._study, lost)))
-            return frozenset(leased).difference(lost)
+            return leased
 
 
 # Inserts nothing unless the log ends with the line that was read last. It is one statement, so

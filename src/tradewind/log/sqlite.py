@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 from tradewind import checks
@@ -187,19 +187,23 @@ class SqliteLog:
             self._end(db, head)
         return read_rows(chain(first, rows), head, after, self._place)
 
-    def beat(self, trials: Sequence[int], seconds: float) -> frozenset[int]:
+    def beat(self, trials: Sequence[int], seconds: float) -> Mapping[int, float]:
         (trials, seconds), head = checks.lease(trials, seconds), self._head
         write = bool(trials)
 
-        def work(db: sqlite3.Connection) -> frozenset[int]:
+        def work(db: sqlite3.Connection) -> Mapping[int, float]:
             check_same(head, *self._end(db, head), self._place)
             now, stalls = self._lease(db, trials, seconds), latest_stalls()
             query = "SELECT trial, until, seconds FROM leases WHERE study = ?"
-            rows = db.execute(query, (self._study,))
-            leased = {trial: is_leased(until, length, now, stalls) for trial, until, length in rows}
+            left, lost = {}, []
+            for trial, until, length in db.execute(query, (self._study,)):
+                if is_leased(until, length, now, stalls):
+                    left[trial] = max(0.0, until - now)
+                else:
+                    lost.append(trial)
             if trials:
-                self._unlease(db, [trial for trial, holds in leased.items() if not holds])
-            return frozenset(trial for trial, holds in leased.items() if holds)
+                self._unlease(db, lost)
+            return left
 
         with self._stalls.value.watch(write=write) as latest_stalls:
             return self._file.run(work, write=write)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tradewind.engine.contention import find_lost
 from tradewind.engine.plan import decode, must_be_supplied
 from tradewind.log.events import PlainData
 from tradewind.log.state import StudyState
@@ -71,10 +72,10 @@ class Follower:
         return running_trials(self._running.values(), self._expected)
 
     def lost(self) -> list[int]:
-        """The running trials whose drivers have given no sign of life for a while: their leases
-        have run out. One of them may have ended since the last look."""
+        """The running trials whose drivers are gone, or have given no sign of life for a while. One
+        of them may have ended since the last look."""
         leased = self._running.keys() & self.state.leased
-        return sorted(leased - self._session.log.beat([], 0.0)) if leased else []
+        return find_lost(self._session, self.state, leased) if leased else []
 
     def waiting(self) -> list[int]:
         """The numbers of the trials that were proposed or put back, and have not started."""

@@ -42,9 +42,8 @@ def running_trials(
 
 
 def worker_name(trial: Trial) -> str:
-    """Who runs a trial: `host:process`, without the random name of the session."""
-    parts = (trial.driver or "").split(":")
-    return ":".join(parts[:-1]) if len(parts) > 2 else ":".join(parts)
+    """Who runs a trial: `host:process`, without what tells it from others of this name."""
+    return ":".join((trial.driver or "").split(":")[:2])
 
 
 def expected_seconds(
