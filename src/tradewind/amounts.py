@@ -48,6 +48,16 @@ def cost(name: str, given: Any) -> Any:
     return found
 
 
+def size(name: str, given: str) -> float:
+    """An amount of memory written as text, such as "500MB", in bytes."""
+    amount = _AMOUNT.fullmatch(given.strip())
+    if amount is None or amount[2].lower() == "ms":
+        raise ValueError(
+            f'{name} must be a number of bytes, or text such as "500MB" or "2GB", but got {given!r}'
+        )
+    return float(amount[1]) * _SMALL_OR_BYTES[amount[2].lower()]
+
+
 def _duration(text: str) -> float | None:
     """In seconds; None if the text is none, or has the same unit twice."""
     parts = _DURATION.findall(text.strip().lower())

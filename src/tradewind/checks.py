@@ -133,6 +133,11 @@ def seconds(name: str, given: Any) -> Any:
     return amounts.seconds(name, given) if isinstance(given, str) else given
 
 
+def size(name: str, given: Any) -> Any:
+    """An amount of memory written as text in bytes; anything else as it is."""
+    return amounts.size(name, given) if isinstance(given, str) else given
+
+
 def patience(name: str, given: Any) -> float:
     """For how many seconds to try again. None and infinity mean for ever."""
     found = limit(name, seconds(name, given))

@@ -368,11 +368,13 @@ def test_trials_of_a_driver_that_died_on_this_machine_are_taken_over_at_once(
 def test_trials_of_a_driver_elsewhere_wait_for_its_lease_and_a_line_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = create(storage=tmp_path / "runs.db")
-    study.ask(lease=60.0)  # a loop of one's own in this process needs no line
+    create(storage=tmp_path / "runs.db").ask(
+        lease=60.0
+    )  # a loop of one's own in this process needs no line
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(platform, "node", lambda: "node-7")
         tw.load_study(tmp_path / "runs.db").ask(lease=60.0)
+    study = tw.load_study(tmp_path / "runs.db")
     study.optimize(lambda run: 1.0, n_trials=1)
     assert numbers(study.trials) == [0, 1, 2]
     line = (

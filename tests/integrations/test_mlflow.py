@@ -36,6 +36,7 @@ def objective(trial: tw.Run) -> dict[str, Any]:
 def uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    monkeypatch.delenv("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", raising=False)
     return (tmp_path / "runs").as_uri()
 
 
@@ -89,6 +90,16 @@ def test_a_failed_trial_is_marked_as_failed(study: tw.Study, uri: str) -> None:
     _, trials = runs(uri)
     assert trials[2].info.status == "FAILED"
     assert "ValueError: no luck" in trials[2].data.tags["mlflow.note.content"]
+
+
+def test_mlflow_prints_nothing(
+    study: tw.Study, uri: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "mlflow.tracking._tracking_service.client.RestStore"
+    monkeypatch.setattr(module, object)  # it prints addresses for every server
+    study.optimize(objective, n_trials=1, show_progress=False)
+    tw.integrations.MLflow(tracking_uri=uri).log(study)
+    assert capsys.readouterr().out == ""
 
 
 def test_a_trial_that_was_given_up_is_marked_as_killed(study: tw.Study, uri: str) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,7 +18,7 @@ from typing import Any
 import pytest
 
 import tradewind as tw
-from tests.runners.clusters import WORKERS, connected_ray, disconnected_ray
+from tests.runners.clusters import WORKERS, connected_ray, disconnected_ray, imported_ray
 from tests.runners.scenes import alive, driver_pid, eventually, written
 from tests.runners.test_dask import endless
 from tests.runners.trials import NO_LIMITS, all_of, the_one, trial
@@ -275,6 +277,30 @@ def test_a_cluster_of_its_own_that_could_never_begin_is_refused(
     assert not stand_in.connected
 
 
+def answer(server: socket.socket, says: bytes) -> None:
+    client, _ = server.accept()
+    with client:
+        client.sendall(says)
+
+
+@pytest.mark.parametrize("says", [b"", b"HTTP/1.1 400 Bad Request", None])
+def test_an_address_without_a_cluster_is_an_error_that_names_it(
+    says: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that says nothing, one of another kind, and none."""
+    monkeypatch.setattr(runner_module, "_ANSWER", 0.1)
+    monkeypatch.setattr(imported_ray(), "is_initialized", lambda: False)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        if says is None:
+            server.close()
+        elif says:
+            threading.Thread(target=answer, args=(server, says)).start()
+        for given in (address, f"ray://{address}"):
+            with pytest.raises(tw.errors.WorkerError, match=f"reached at '{given}'.*ray start"):
+                RayRunner(given).open(lambda run: 1.0, NO_LIMITS)
+
+
 def test_without_the_package_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -286,8 +312,9 @@ def test_without_the_package_the_error_says_what_to_install(
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="n_workers must be a whole number ≥ 1, but got 0"):
         RayRunner(n_workers=0)
-    with pytest.raises(ValueError, match="amounts ≥ 0"):
-        RayRunner(resources={"gpu": -1})
+    for amount in (-1, "2", math.inf, None):
+        with pytest.raises(ValueError, match="the amount of gpu in resources must be a number ≥ 0"):
+            RayRunner(resources={"gpu": amount})  # type: ignore[dict-item]
     with pytest.raises(ValueError, match="give n_workers"):
         RayRunner(resources={"cpu": 0})
     lock = threading.Lock()

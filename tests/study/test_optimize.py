@@ -66,6 +66,7 @@ def test_an_infinite_limit_is_none(limit: str) -> None:
         ({"lease": 0}, ValueError, "lease must be a number > 0, but got 0"),
         ({"lease": math.inf}, ValueError, "lease must be a number > 0, but got inf"),
         ({"trial_timeout": 0}, ValueError, "trial_timeout must be a number > 0, but got 0"),
+        ({"trial_memory": "2h"}, ValueError, 'a number of bytes, or text such as "500MB"'),
         ({"trial_memory": -1}, ValueError, "trial_memory must be a number > 0, but got -1"),
         ({"runner": SerialRunner}, TypeError, "got the class: write SerialRunner()"),
         ({"runner": 4}, TypeError, "runner must be an object such as ProcessRunner(4)"),

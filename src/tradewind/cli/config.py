@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradewind.amounts import cost
-from tradewind.checks import metric, seconds, suggest
+from tradewind.checks import metric, seconds, size, suggest
 from tradewind.cli.exits import NotThere, UsageFault
 from tradewind.paths import open_file
 from tradewind.plain import shown
@@ -63,7 +62,7 @@ def _duration(given: Any) -> Any:
 
 def _size(given: Any) -> Any:
     """Bytes, or text such as "2GB"."""
-    return _positive(cost("it", given))
+    return _positive(size("it", given))
 
 
 def _metric(given: Any) -> str:

@@ -51,21 +51,21 @@ def find_lost(session: Session, state: StudyState, others: set[int]) -> list[int
 
 def warn_of_others(session: Session) -> None:
     """Log how many trials wait for drivers elsewhere, which may be gone, and until when."""
-    state, leases = session.read_state(), session.log.beat([], 0.0)
-    me = session.id.split(":")[:2]
-    away = {
-        number: by
-        for number, by in state.holder.items()
-        if number in state.trials and number in leases
-        if is_alive(by) is None and by.split(":")[:2] != me
-    }
-    if away:
-        trials = "1 trial waits" if len(away) == 1 else f"{len(away)} trials wait"
-        hosts = ", ".join(sorted({by.partition(":")[0] for by in away.values()}))
-        until = time.localtime(session.clock() + max(leases[number] for number in away))
+    state, me = session.state, session.id.split(":")[:2]
+    held = {number: state.holder[number] for number in state.leased & state.trials.keys()}
+    away = {n: by for n, by in held.items() if is_alive(by) is None and by.split(":")[:2] != me}
+    leases = session.log.beat([], 0.0) if away else {}
+    ends = [leases[number] for number in away.keys() & leases.keys()]
+    if ends:
+        trials = "1 trial waits" if len(ends) == 1 else f"{len(ends)} trials wait"
+        hosts = ", ".join(sorted({away[number].partition(":")[0] for number in away}))
         _logger.warning(
             "%s for drivers on %s: if those are gone, searches run what they left from %s on",
-            *(trials, hosts, time.strftime("%H:%M:%S", until)),
+            *(
+                trials,
+                hosts,
+                time.strftime("%H:%M:%S", time.localtime(session.clock() + max(ends))),
+            ),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any
 
@@ -38,6 +39,7 @@ class MLflow(Tracker):
         wait: float = 10.0,
     ) -> None:
         super().__init__(name="MLflow", wait=wait)
+        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # two lines a trial
         self._experiment = experiment
         self._uri = tracking_uri
         try:

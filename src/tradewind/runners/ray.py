@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import math
 import os
+import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tradewind.checks import or_none, whole
+from tradewind.checks import not_negative, or_none, whole
 from tradewind.errors import WorkerError
 from tradewind.interrupts import Interruptible
 from tradewind.output import logger as _logger
@@ -25,6 +26,9 @@ from tradewind.runners.run import Objective
 from tradewind.runners.runner import Done, Failure, Lost, Result, TrialLimits
 from tradewind.types import Trial
 
+_ANSWER = 3.0  # seconds within which a server must answer
+_SETTINGS = b"\x04"  # the type of the first frame from each side in HTTP/2, which gRPC speaks
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _SETTINGS + bytes(5)
 _IDLE = 5.0  # seconds after which an actor without a trial is ended, to free its resources
 
 _OPTIONS = {"cpu": "num_cpus", "gpu": "num_gpus", "memory": "memory"}  # of an actor
@@ -89,7 +93,15 @@ class RayRunner:
         quiet = {"log_to_driver": self.log_to_driver, "logging_level": logging.ERROR}
         address = self.address or os.environ.get("RAY_ADDRESS") or "local"
         if address != "local":
-            ray.init(address, **quiet)
+            _check_reachable(address)
+            try:
+                ray.init(address, **quiet)
+            except (ConnectionError, ray.exceptions.RayError) as error:
+                raise WorkerError(
+                    f"no Ray cluster can be used at {address!r}: {error}. If a cluster runs there, "
+                    "its token is missing here: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to what "
+                    "`ray get-auth-token` prints on its head node"
+                ) from error
             return
         cpus = self.n_workers and math.ceil(self.n_workers * self.resources["cpu"])
         ray.init(address, num_cpus=cpus or None, include_dashboard=False, **quiet)
@@ -260,14 +272,30 @@ class _Evaluator:
         self._stopped.add(call)
 
 
+def _check_reachable(address: str) -> None:
+    """`WorkerError` unless a gRPC server answers: Ray itself would try again and again."""
+    host, _, port = address.rpartition("//")[2].partition("/")[0].rpartition(":")
+    if not port.isdecimal() or "RAY_USE_TLS" in os.environ:  # or it is "auto", or another name
+        return
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER) as server:
+            server.sendall(_HELLO)
+            if server.recv(9)[3:4] != _SETTINGS:
+                raise OSError("another kind of server answers there")
+    except OSError as error:
+        raise WorkerError(
+            f"no Ray cluster can be reached at {address!r}: {error}. An address is host:port of a "
+            "head node, as `ray start` prints it, or ray://host:10001"
+        ) from error
+
+
 # ---- what a trial needs, with our names and with Ray's ----
 
 
 def normalize(resources: Mapping[str, float]) -> dict[str, float]:
     """The resources with cpu, gpu and memory in lower case, and one CPU if none is named."""
-    wrong = {name: amount for name, amount in resources.items() if not 0 <= amount < math.inf}
-    if wrong:
-        raise ValueError(f"resources must be finite amounts ≥ 0, but got {wrong}")
+    for name, amount in resources.items():
+        not_negative(f"the amount of {name} in resources", amount)
     names = {name: name.lower() if name.lower() in _OPTIONS else name for name in resources}
     return {"cpu": 1, **{names[name]: amount for name, amount in resources.items()}}
 

@@ -74,7 +74,7 @@ class Study(OwnLoop):
         slots_per_gpu: int = 1,
         runner: Runner | None = None,
         trial_timeout: float | str | None = None,
-        trial_memory: float | None = None,
+        trial_memory: float | str | None = None,
         catch: type[BaseException] | tuple[type[BaseException], ...] = Exception,
         on_error: Literal["penalize", "ignore", "raise"] = "penalize",
         max_retries: int = 0,
@@ -93,8 +93,8 @@ class Study(OwnLoop):
         `max_cost`, the total cost of this call's trials with all their folds. Near a limit, only
         trials that are expected to stay within it are started, and trials still running when it is
         reached are stopped and abandoned. For each trial, `trial_timeout` (seconds) and
-        `trial_memory` (bytes) are limits too: a trial that exceeds them is killed and counts as
-        failed. With `only_queued`, the search ends when the queue is empty.
+        `trial_memory` (bytes, or "500MB") are limits too: a trial that exceeds them is killed and
+        counts as failed. With `only_queued`, the search ends when the queue is empty.
 
         Where trials run: one after the other in this process; in worker processes if you give
         `n_workers`, `gpus` (how many, or which) or a limit for each trial, with `slots_per_gpu`
@@ -151,7 +151,7 @@ class Study(OwnLoop):
             or_none(checks.whole, "give_up_after", give_up_after, 1),
             checks.patience("patience", patience),
         )
-        memory = checks.limit("trial_memory", trial_memory, positive)
+        memory = checks.limit("trial_memory", checks.size("trial_memory", trial_memory), positive)
         each = TrialLimits(
             checks.limit("trial_timeout", checks.seconds("trial_timeout", trial_timeout), positive),
             None if memory is None else int(memory),
