@@ -195,15 +195,11 @@ class SqliteLog:
             check_same(head, *self._end(db, head), self._place)
             now, stalls = self._lease(db, trials, seconds), latest_stalls()
             query = "SELECT trial, until, seconds FROM leases WHERE study = ?"
-            left, lost = {}, []
-            for trial, until, length in db.execute(query, (self._study,)):
-                if is_leased(until, length, now, stalls):
-                    left[trial] = max(0.0, until - now)
-                else:
-                    lost.append(trial)
+            rows = db.execute(query, (self._study,)).fetchall()
+            leased = [row for row in rows if is_leased(*row[1:], now, stalls)]
             if trials:
-                self._unlease(db, lost)
-            return left
+                self._unlease(db, [row[0] for row in rows if row not in leased])
+            return {trial: max(until - now, 0.0) for trial, until, _ in leased}
 
         with self._stalls.value.watch(write=write) as latest_stalls:
             return self._file.run(work, write=write)
