@@ -139,7 +139,7 @@ def at_cost(cost: float, unit: str) -> str:
 def within(limit: float, unit: str) -> str:
     """`within 10 min`, `within 2 GB`, `within a cost of 3.2 (money)`."""
     if unit in ("s", "bytes"):
-        return f"within {exact_time(limit) if unit == 's' else memory(limit)}"
+        return f"within {exact(limit, unit)}"
     return f"within a cost of {limit:g}" + (f" ({unit})" if unit else "")
 
 
@@ -149,7 +149,7 @@ def goal_in_words(goal: Goal, unit: str) -> str:
     if unit not in ("s", "bytes"):  # a cost of another name is named already
         return goal.describe()
 
-    return goal.in_words(exact_time if unit == "s" else memory)
+    return goal.in_words(lambda cost: exact(cost, unit))
 
 
 def chance_to_keep(goal: Goal, cost: float | None) -> str:
@@ -162,13 +162,16 @@ def chance_to_keep(goal: Goal, cost: float | None) -> str:
     return f", and a new training keeps the limit with a probability of {chance}"
 
 
-def exact_time(seconds: float) -> str:
-    """A duration that somebody has chosen: `90 s`, `95 min`, and only otherwise `1.234 h`."""
-    for unit, length in (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3)):
-        amount = round(seconds / length, 9)
-        if 1.0 <= amount < 1000.0 and amount.is_integer():
-            return f"{amount:.0f} {unit}"
-    return spoken(seconds, 4)
+def exact(cost: float, unit: str) -> str:
+    """An amount of time or memory that the user has chosen, in a unit in which it is round: `90 s`,
+    `95 min`, and only otherwise `1.5 s` or `1.234 GB`."""
+    if unit == "bytes":
+        return memory(cost, 9)
+    units = (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
+    amounts = [(round(cost / length, 9), name) for name, length in units]
+    fit = [it for it in amounts if 1.0 <= it[0] < 1000.0 and float(f"{it[0]:.4g}") == it[0]]
+    fit.sort(key=lambda it: not it[0].is_integer())
+    return f"{fit[0][0]:g} {fit[0][1]}" if fit else spoken(cost, 4)
 
 
 def cost_compared(

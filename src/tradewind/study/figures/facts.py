@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tradewind.amounts import memory
 from tradewind.charts.chart import Format
 from tradewind.errors import NothingFinished
 from tradewind.goals import Goal
@@ -23,7 +22,7 @@ from tradewind.study.known import Known
 from tradewind.study.words import (
     Scale,
     cost_amount,
-    exact_time,
+    exact,
     goal_in_words,
     share,
     shown,
@@ -71,7 +70,7 @@ class Cost:
     def exact(self, cost: float) -> str:
         """A cost that a user has chosen: `95 min`."""
         if self.unit in ("s", "bytes"):
-            return exact_time(cost) if self.unit == "s" else memory(cost)
+            return exact(cost, self.unit)
         return f"{cost:g}{f' ({self.unit})' if self.unit else ''}"
 
 
