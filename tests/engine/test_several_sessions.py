@@ -377,9 +377,7 @@ def test_trials_of_a_driver_elsewhere_wait_for_its_lease_and_a_line_says_so(
     study = tw.load_study(tmp_path / "runs.db")
     study.optimize(lambda run: 1.0, n_trials=1)
     assert numbers(study.trials) == [0, 1, 2]
-    line = (
-        "1 trial waits for drivers on node-7: if those are gone, searches run what they left from "
-    )
+    line = "unfinished trials of drivers on node-7: 1; if those drivers are gone, searches run "
     assert [text.partition(line)[0] for text in caplog.messages] == ["", ""]  # first and last
 
 

@@ -57,15 +57,12 @@ def warn_of_others(session: Session) -> None:
     leases = session.log.beat([], 0.0) if away else {}
     ends = [leases[number] for number in away.keys() & leases.keys()]
     if ends:
-        trials = "1 trial waits" if len(ends) == 1 else f"{len(ends)} trials wait"
-        hosts = ", ".join(sorted({away[number].partition(":")[0] for number in away}))
         _logger.warning(
-            "%s for drivers on %s: if those are gone, searches run what they left from %s on",
-            *(
-                trials,
-                hosts,
-                time.strftime("%H:%M:%S", time.localtime(session.clock() + max(ends))),
-            ),
+            "unfinished trials of drivers on %s: %d; if those drivers are gone, searches run these "
+            "trials from %s on",
+            ", ".join(sorted({by.partition(":")[0] for by in away.values()})),
+            len(ends),
+            time.strftime("%H:%M:%S", time.localtime(session.clock() + max(ends))),
         )
 
 

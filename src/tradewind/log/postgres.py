@@ -248,13 +248,13 @@ class PostgresLog:
             if not rows:
                 raise gone(self._name, self._database.where)
             stalls = latest_stalls()  # and a restart of the server is one for all drivers
-            rows = [row for row in rows if row[0] is not None]  # the study may have no lease
             leased = {
                 trial: max(left, 0.0)
                 for trial, left, length, up in rows
+                if trial is not None  # the study exists, but has no lease
                 if is_leased(left, length, 0.0, [*stalls, Stall(math.inf, up)])
             }
-            lost = [row[0] for row in rows if row[0] not in leased]
+            lost = [row[0] for row in rows if row[0] not in {None, *leased}]
             if trials and lost:
                 self._database.run(lambda db: db.execute(_DELETE_EXPIRED, (self._study, lost)))
             return leased

@@ -196,10 +196,14 @@ class SqliteLog:
             now, stalls = self._lease(db, trials, seconds), latest_stalls()
             query = "SELECT trial, until, seconds FROM leases WHERE study = ?"
             rows = db.execute(query, (self._study,)).fetchall()
-            leased = [row for row in rows if is_leased(*row[1:], now, stalls)]
+            left = {
+                trial: max(until - now, 0.0)
+                for trial, until, length in rows
+                if is_leased(until, length, now, stalls)
+            }
             if trials:
-                self._unlease(db, [row[0] for row in rows if row not in leased])
-            return {trial: max(until - now, 0.0) for trial, until, _ in leased}
+                self._unlease(db, [trial for trial, *_ in rows if trial not in left])
+            return left
 
         with self._stalls.value.watch(write=write) as latest_stalls:
             return self._file.run(work, write=write)
