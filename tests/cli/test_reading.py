@@ -90,6 +90,34 @@ def test_status_says_what_stands_in_the_log(store: Path) -> None:
     assert data["spent"] == pytest.approx(sum(t.cost for t in study.trials if t.cost))
 
 
+def test_what_comes_closest_is_said_first_if_nothing_meets_the_goal(tmp_path: Path) -> None:
+    make_study(tmp_path / "s.db", goal=tw.BestUnder(0.5, confidence=0.5))
+    said = "No finished trial meets the goal, the best quality with a cost of at most 0.5"
+    for command in (["status"], ["watch", "--once"]):
+        out = " ".join(call(*command, tmp_path / "s.db").out.split())
+        best = out[out.index("best") :].removeprefix("best:").removeprefix("best").strip()
+        assert best.startswith(said)
+        assert "comes closest, with 0." in best
+    assert " ".join(call("status", tmp_path / "s.db").out.split()).startswith(f"best {said}")
+    data = call("status", tmp_path / "s.db", "--json").data
+    assert data["best"] is None
+    assert data["sentence"].startswith(said)
+    asked = call("best", tmp_path / "s.db")
+    assert asked.code == 3
+    assert "comes closest" in asked.err
+
+
+def test_the_headline_and_the_box_below_it_agree(store: Path) -> None:
+    data = call("best", store, "--goal", "under:3", "--json").data
+    headline, box = call("best", store, "--goal", "under:3").out.split("\n\n", 1)
+    facts = dict(line.split(maxsplit=1) for line in box.splitlines() if line)
+    assert f"{facts['value']} at a cost of {facts['cost']}" in " ".join(headline.split())
+    status = " ".join(call("status", store).out.split())
+    best = call("status", store, "--json").data["best"]
+    assert f"with x={best['params']['x']:.4g}, k={best['params']['k']} study" in status
+    assert float(facts["value"]) == pytest.approx(data["best"]["value"], rel=1e-3)
+
+
 def test_a_running_trial_whose_driver_is_gone_is_called_lost(tmp_path: Path) -> None:
     study = make_study(tmp_path / "study.db", n_trials=1)
     study.ask(lease=600.0)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import NothingFinished
+from tradewind.errors import NothingFinished, NothingQualifies
 from tradewind.goals import Goal
 from tradewind.goals.text import goal_text
 from tradewind.runners.runner import cause
@@ -37,13 +37,13 @@ def plain(value: Any) -> Any:
     return value
 
 
-def trial_data(trial: Trial) -> Data:
-    """One trial."""
+def trial_data(trial: Trial, by: str | None = None) -> Data:
+    """One trial, with the cost of this name, by default that of the study."""
     return {
         "trial": trial.number,
         "state": trial.state.value,
         "value": trial.value,
-        "cost": trial.cost,
+        "cost": trial.cost if by is None else trial.cost_of(by),
         "train_size": trial.train_size,
         "size_parameter": trial.size_name,
         "params": dict(trial.params),
@@ -98,9 +98,12 @@ def running(follower: Follower, lost: Collection[int]) -> list[Data]:
 
 
 def best_or_none(study: Study) -> tuple[Data | None, str | None]:
-    """The best trial and the sentence about it; None for both if there is none yet."""
+    """The best trial and the sentence about it. If none meets the goal, the sentence says which
+    one comes closest; None for both if none has finished."""
     try:
         explained = study.explain()
+    except NothingQualifies as error:
+        return None, words.as_sentence(str(error))
     except NothingFinished:
         return None, None
     return trial_data(explained.choice), str(explained)
@@ -149,7 +152,7 @@ def best(study: Study, goal: Goal | None) -> Data:
         "goal": goal_text(used),
         "unit": words.unit_of_costs([explained.choice], used.by),
         "metric": study.metric,
-        "best": trial_data(explained.choice),
+        "best": trial_data(explained.choice, used.by),
         "sentence": str(explained),
     }
 
@@ -175,9 +178,7 @@ def frontier(study: Study, tolerance: float | str | None, by: str | None) -> Dat
     """The efficient trials, cheapest first."""
     trials = study.frontier(tolerance=tolerance, by=by)
     name = by if by is not None else study.goal.by
-    entries = [
-        trial_data(t) | {"cost": t.cost if name is None else t.cost_of(name)} for t in trials
-    ]
+    entries = [trial_data(trial, name) for trial in trials]
     return {
         "study": study.name,
         "cost": name or study.cost_name,

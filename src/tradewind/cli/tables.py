@@ -146,6 +146,8 @@ def status(data: Data, *, errors: bool = False) -> Iterator[RenderableType]:
     spent = "" if data["spent"] is None else named_cost(data["spent"], data["unit"])
     yield facts(
         [
+            ("best", data["sentence"] or ""),
+            ("with", params_text(data["best"]["params"]) if data["best"] else ""),
             ("study", one_line(data["study"])),
             ("goal", data["goal_in_words"]),
             ("trials", counts_text(data["counts"])),
@@ -153,7 +155,6 @@ def status(data: Data, *, errors: bool = False) -> Iterator[RenderableType]:
             ("spent", spent),
             ("paused", pause),
             ("stopped", data["stopped"] or ""),
-            ("best", data["sentence"] or ""),
         ]
     )
     if data["running"]:
@@ -197,18 +198,19 @@ def _time_left(running: Data, now: float) -> str:
 
 
 def best(data: Data) -> Iterator[RenderableType]:
-    trial, sentence = data["best"], data["sentence"]
+    trial = data["best"]
+    price = "-" if trial["cost"] is None else named_cost(trial["cost"], data["unit"])
+    yield Text(clean(data["sentence"]))
+    yield Text()
     yield facts(
         [
             ("trial", str(trial["trial"])),
             (value_label(data), number(trial["value"])),
-            (cost_label(data["unit"]), cost(trial["cost"], data["unit"])),
+            ("cost", price),
             ("data", _share(trial)),
             *((one_line(name), _setting(value)) for name, value in trial["params"].items()),
         ]
     )
-    yield Text()
-    yield Text(clean(sentence))
 
 
 def _share(trial: Data) -> str:

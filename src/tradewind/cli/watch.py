@@ -92,12 +92,12 @@ class Watcher:
         sentence, efficient = self.best()
         return View(
             facts=[
+                ("best", sentence),
                 ("study", one_line(study.name)),
                 ("goal", words.goal_in_words(study.goal, self.unit)),
                 ("trials", self.counts()),
                 ("paused", "" if pause is None else (pause.reason or "yes")),
                 ("store", "" if self.trouble is None else f"away: {self.trouble}"),
-                ("best", sentence),
             ],
             running=answers.running(self.follower, self._lost),
             finished=self._points(self._finished()),
@@ -124,11 +124,11 @@ class Watcher:
         now = (self.follower.counts()["finished"], self.follower.state.goal)
         if now != self._best_at:
             with suppress(StorageError):  # it is away: the last ones stay
-                try:
-                    self._best = str(self.study.explain()), self.study.frontier()
-                except NothingFinished:
-                    self._best = "", []
-                self._best_at = now
+                _, sentence = answers.best_or_none(self.study)
+                frontier: list[Any] = []
+                with suppress(NothingFinished):
+                    frontier = self.study.frontier()
+                self._best, self._best_at = (sentence or "", frontier), now
         return self._best
 
 
@@ -167,6 +167,8 @@ def _print_events(watcher: Watcher, every: float, *, once: bool) -> None:
         for line in lines:
             say(line)
         if lines or once:
+            if sentence := watcher.best()[0]:
+                say(f"best: {sentence}")
             say(f"trials: {watcher.counts()}")
         if watcher.trouble not in (None, trouble):
             say(f"the store is away: {watcher.trouble}")

@@ -213,6 +213,12 @@ def share(size: float) -> str:
     return f"{percent(size)} of the data" if size < 1.0 else "all of the data"
 
 
+def as_sentence(text: str) -> str:
+    """The first line of an error's text, as a sentence."""
+    line = text.partition("\n")[0]
+    return f"{line[:1].upper()}{line[1:]}."
+
+
 def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows of cells as lines of text: aligned to the right, the last column to the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

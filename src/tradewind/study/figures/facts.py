@@ -21,6 +21,7 @@ from tradewind.study.insights import Effects, Importance, effects
 from tradewind.study.known import Known
 from tradewind.study.words import (
     Scale,
+    as_sentence,
     cost_amount,
     exact,
     goal_in_words,
@@ -185,7 +186,7 @@ class Facts:
             failed = self.count(State.FAILED) and not self.count(State.RUNNING)
             return "Every trial that has ended has failed." if failed else NOTHING_FINISHED
         text = self.known.shortfall
-        return f"{text[0].upper()}{text[1:]}." if text else self.known.choice
+        return as_sentence(text) if text else self.known.choice
 
     @cached_property
     def efficient(self) -> list[int]:
