@@ -1,12 +1,12 @@
-"""Small tables for notebooks. They inherit the colours of the page, so that they suit light and
-dark themes, and all text in them is escaped."""
+"""Small tables, for notebooks and as text. In a notebook they inherit the colours of the page, so
+that they suit light and dark themes, and all text in them is escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from html import escape as _escape
 from itertools import islice
-from typing import TypeVar
+from typing import SupportsIndex, TypeVar, overload
 from unicodedata import category
 
 T = TypeVar("T")
@@ -59,14 +59,37 @@ def paragraph(text: str) -> str:
     return f'<p style="margin:.25em .75em">{escape(text)}</p>' if text else ""
 
 
+def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines of text: aligned to the right, the last column to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False))
+        + f"  {row[-1]}".rstrip()
+        for row in rows
+    ]
+
+
 class Listed(list[T]):
-    """A list that a notebook shows as a table with these columns. `row` makes an item a row."""
+    """A list that is shown as a table with these columns. `row` makes an item a row."""
 
     def __init__(
         self, items: Iterable[T], columns: Sequence[str], row: Callable[[T], Sequence[object]]
     ) -> None:
         super().__init__(items)
         self._columns, self._row = columns, row
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Listed[T]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> T | Listed[T]:
+        if isinstance(index, slice):
+            return Listed(super().__getitem__(index), self._columns, self._row)
+        return super().__getitem__(index)
+
+    def __repr__(self) -> str:
+        rows = [list(map(str, self._row(item))) for item in self]
+        return "\n".join(table_lines([self._columns, *rows])) if rows else "[]"
 
     def _repr_html_(self) -> str:
         return table(self._columns, map(self._row, self))

@@ -60,6 +60,40 @@ def test_one_configuration_a_trial_or_a_list_of_both() -> None:
     assert study.predict(study.recommend())[0].params == study.recommend().params
 
 
+@pytest.mark.parametrize(
+    ("ask", "header", "line"),
+    [
+        (
+            lambda study: study.predict([{"x": 0.5}, {"x": 0.7}]),
+            r" +accuracy +cost +training size  parameters",
+            r"1\.\d+ \(1\.\d+ to 1\.\d+\) +[78]\S*( \(.*\))? in money +100%  x=0\.5, size=1",
+        ),
+        (
+            lambda study: study.importance(),
+            r"parameter +share of quality  share of cost",
+            r" +\w+ +\d+% \(\d+% to \d+%\)  \d+% \(\d+% to \d+%\)",
+        ),
+        (
+            lambda study: study.partial_dependence("x", points=2),
+            r"x +accuracy  cost",
+            r"0 +0\.\d+ \(0\.\d+ to 0\.\d+\) +3\.\d+( \(.*\))? in money",
+        ),
+    ],
+    ids=["predict", "importance", "partial_dependence"],
+)
+def test_an_answer_is_printed_as_a_table(ask: Any, header: str, line: str) -> None:
+    answer = ask(sized(12, cost="money", metric="accuracy"))
+    assert repr(answer) == str(answer)
+    first, *lines = str(answer).splitlines()
+    assert re.fullmatch(header, first), first
+    assert re.fullmatch(line, lines[0]), lines[0]
+    assert len(lines) == 2
+    if isinstance(answer, list):
+        assert len(str(answer[:1]).splitlines()) == 2
+        assert len(repr(answer[0]).splitlines()) == 1
+        assert answer == list(answer)
+
+
 def test_a_wider_level_gives_wider_intervals() -> None:
     study = sized(10)
     narrow, wide = (study.predict({"x": 0.5}, level=level)[0] for level in (0.5, 0.99))
@@ -83,7 +117,9 @@ def test_the_score_is_that_of_the_goal() -> None:
     (found,) = study.predict({"x": 0.5, "size": 1.0})
     assert found.score == pytest.approx(found.value - found.cost / 8.0)
     (cheap,) = study.predict({"x": 0.5, "size": 1.0}, goal=tw.BestUnder(4.0))
-    assert cheap.score < min(t.value for t in study.trials)  # type: ignore[type-var]
+    assert cheap.score is None  # beyond the limit, a score only puts trials in order
+    (kept,) = study.predict({"x": 0.5, "size": 0.25}, goal=tw.BestUnder(4.0, confidence=0.5))
+    assert kept.score == kept.value
 
 
 def test_a_missing_size_is_the_largest_and_a_given_one_replaces_all() -> None:

@@ -19,7 +19,7 @@ from tradewind.engine import plan
 from tradewind.engine.session import Session
 from tradewind.goals import Goal, best_first
 from tradewind.goals.text import AnyGoal
-from tradewind.html import table
+from tradewind.html import table, table_lines
 from tradewind.log.events import Confirming, Enqueued, Event
 from tradewind.log.state import StudyState
 from tradewind.plain import write_json
@@ -30,7 +30,6 @@ from tradewind.study.words import (
     cost_amount,
     percent,
     plus_minus,
-    table_lines,
     unit_of_cost,
 )
 from tradewind.types import FinishedTrial, State, Trial

@@ -21,14 +21,14 @@ from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.study.predictions import Interval, believe, quantile_levels
-from tradewind.study.words import cost_amount, spoken, unit_of_cost
+from tradewind.study.words import spoken, unit_of_cost
 from tradewind.types import Array, Proposal, State, Trial
 
 _RECENT = 20  # at least so many of the latest trials stand for those to come, or half of all
 _FUTURES = 400  # that are simulated
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forecast:
     """What to expect of the next trial, and of `trials` more trials on `workers` workers.
 
@@ -62,6 +62,9 @@ class Forecast:
         return " ".join(part for part in parts if part) or (
             "Nothing is known about durations and costs: no trial has recorded them."
         )
+
+    def __repr__(self) -> str:
+        return f"<Forecast: {self}>"
 
     def _repr_html_(self) -> str:
         return paragraph(str(self))
@@ -193,8 +196,5 @@ def _sentence(what: str, duration: Interval | None, cost: Interval | None, unit:
     if duration is not None:
         said.append(f"take about {duration.said(spoken)}")
     if cost is not None:
-        named = unit not in ("", "s", "bytes")
-        shown = "" if named else unit
-        amount = cost.said(lambda it, digits: cost_amount(it, shown, digits))
-        said.append(f"cost about {amount}" + f" in {unit}" * named)
+        said.append(f"cost about {cost.as_cost(unit)}")
     return f"{what} will {' and '.join(said)}." if said else ""

@@ -10,7 +10,7 @@ import numpy as np
 from tradewind import checks
 from tradewind.engine.propose import single_threaded
 from tradewind.errors import ConfigError
-from tradewind.html import Listed, table
+from tradewind.html import Listed, table, table_lines
 from tradewind.optimizer import insight
 from tradewind.optimizer.belief import Belief
 from tradewind.optimizer.history import History
@@ -20,6 +20,7 @@ from tradewind.plain import listed
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.study.predictions import Interval, believe, quantile_levels
+from tradewind.study.words import shown
 from tradewind.types import Array, Value
 
 
@@ -35,7 +36,7 @@ class Share:
         return f"{self.total.value:.0%} ({self.total.low:.0%} to {self.total.high:.0%})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Importance:
     """How much a parameter moves quality and the logarithm of cost over the whole space. `cost` is
     None if no trial has a cost.
@@ -49,15 +50,19 @@ class Importance:
     quality: Share
     cost: Share | None
 
+    def __repr__(self) -> str:
+        return f"<Importance: {self}>"
+
     def __str__(self) -> str:
         cost = "" if self.cost is None else f", cost {self.cost}"
         return f"{self.name}: quality {self.quality}{cost}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PartialDependence:
     """The mean value, and the geometric mean of the cost, of random configurations in which the
-    parameter `name` is active and has each of `values` in turn. `metric` names the value.
+    parameter `name` is active and has each of `values` in turn. `metric` names the value. Costs are
+    in `unit`: "s", "bytes", the name of a cost, or nothing. Printed, it is a table.
 
     >>> effect = study.partial_dependence("depth")
     >>> effect.values[5], round(effect.value[5].value, 1)
@@ -69,13 +74,22 @@ class PartialDependence:
     value: list[Interval]
     cost: list[Interval] | None
     metric: str | None = None
+    unit: str = ""
+
+    def __repr__(self) -> str:
+        return "\n".join(table_lines(self._rows()))
 
     def _repr_html_(self) -> str:
-        values = [f"{it:.4g}" if isinstance(it, float) else str(it) for it in self.values]
-        heads = [self.name, self.metric or "value"]
-        if self.cost is None:
-            return table(heads, zip(values, self.value, strict=True))
-        return table([*heads, "cost"], zip(values, self.value, self.cost, strict=True))
+        header, *rows = self._rows()
+        return table(header, rows)
+
+    def _rows(self) -> list[list[str]]:
+        """The header, and a row for each value."""
+        values = [shown(it) if isinstance(it, float) else str(it) for it in self.values]
+        columns = [[self.name, *values], [self.metric or "value", *map(str, self.value)]]
+        if self.cost is not None:
+            columns.append(["cost", *(it.as_cost(self.unit) for it in self.cost)])
+        return [list(row) for row in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradewind.data.estimates import Estimate, ResultNoise, mean_of_runs
-from tradewind.html import table
+from tradewind.html import table, table_lines
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import configurations, whole_runs
-from tradewind.study.words import cost_amount, percent, plus_minus, table_lines, unit_of_cost
+from tradewind.study.words import cost_amount, percent, plus_minus, unit_of_cost
 from tradewind.types import FinishedTrial
 
 

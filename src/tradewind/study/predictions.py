@@ -16,7 +16,7 @@ from tradewind.optimizer.belief import Belief, comparable
 from tradewind.optimizer.history import History
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.study.words import between, number, percent, rounded
+from tradewind.study.words import between, cost_amount, number, percent, rounded
 from tradewind.types import Array, Config
 
 _SETTINGS = 16  # of the models' hyper-parameters
@@ -40,6 +40,11 @@ class Interval:
         """`3.1 (2.9 to 3.4)`, each number as `say` writes it with so many digits."""
         return between(self.value, self.low, self.high, say)
 
+    def as_cost(self, unit: str) -> str:
+        """`12 s (11 s to 13 s)`, or `3.1 (2.9 to 3.4) in money`."""
+        unit, name = (unit, "") if unit in ("", "s", "bytes") else ("", f" in {unit}")
+        return self.said(lambda it, digits: cost_amount(it, unit, digits)) + name
+
 
 def quantile_levels(level: float) -> Array:
     """The probabilities of the middle and of both ends of an interval with this level."""
@@ -47,14 +52,15 @@ def quantile_levels(level: float) -> Array:
     return np.array([0.5, tail, 1.0 - tail])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predicted:
     """What to expect of one run of a configuration, in the user's own sign and units.
 
     `value` and `cost` are medians. A run lies between `low` and `high` with the probability that
     was asked for, its noise included. The cost is that of the study, or the one that the goal
-    names; it is None if no trial has one. `score` is what the goal maximizes, at the medians;
-    None for a goal that only puts trials in order.
+    names, in `unit`: "s", "bytes", the name of a cost, or nothing; it is None if no trial has one.
+    `score` is what the goal maximizes, at the medians; None for a goal that only puts trials in
+    order, and beyond its limit.
 
     >>> [predicted] = study.predict({"depth": 6, "rate": 0.2})
     >>> predicted.value_low <= predicted.value <= predicted.value_high
@@ -70,12 +76,21 @@ class Predicted:
     cost_low: float | None
     cost_high: float | None
     score: float | None
+    unit: str = ""
 
     def __str__(self) -> str:
+        value, cost = self.in_words()
+        return f"{value} at a cost of {cost}" if cost else value
+
+    def __repr__(self) -> str:
+        return f"<Predicted: {self}>"
+
+    def in_words(self) -> tuple[str, str]:
+        """`0.935 (0.912 to 0.959)` and `12 s (11 s to 13 s)`; no cost if none is known."""
         value = _between(self.value, self.value_low, self.value_high)
         if self.cost is None or self.cost_low is None or self.cost_high is None:
-            return value
-        return f"{value} at a cost of {Interval(self.cost, self.cost_low, self.cost_high)}"
+            return value, ""
+        return value, Interval(self.cost, self.cost_low, self.cost_high).as_cost(self.unit)
 
 
 def predict(
@@ -86,6 +101,8 @@ def predict(
     *,
     train_size: float | None,
     level: float,
+    unit: str,
+    metric: str | None,
 ) -> list[Predicted]:
     """Predictions for a settled goal, in the order of the configurations."""
     wanted = [_config(space, config, train_size) for config in _as_list(configs)]
@@ -102,8 +119,8 @@ def predict(
     for config, v, c, q in zip(wanted, values, prices, quality[:, 0], strict=True):
         score = _score(goal, history, q, np.nan if c[0] is None else c[0])
         size = _size(space, history, config)
-        found.append(Predicted(config, size, v[0], v[1], v[2], c[0], c[1], c[2], score))
-    return Listed(found, ["parameters", "training size", "value and cost"], _row)
+        found.append(Predicted(config, size, v[0], v[1], v[2], c[0], c[1], c[2], score, unit))
+    return Listed(found, [metric or "value", "cost", "training size", "parameters"], _row)
 
 
 def _row(it: Predicted) -> list[str]:
@@ -111,7 +128,7 @@ def _row(it: Predicted) -> list[str]:
         f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
         for name, value in it.params.items()
     )
-    return [params, percent(it.train_size), str(it)]
+    return [*it.in_words(), percent(it.train_size), params]
 
 
 def believe(
@@ -170,9 +187,11 @@ def _size(space: Space, history: History, config: Config) -> float:
 
 
 def _score(goal: Goal, history: History, quality: float, cost: float) -> float | None:
-    """The utility beside the finished trials: for some goals it depends on them."""
-    if not goal.has_score:
-        return None
+    """The utility beside the finished trials: for some goals it depends on them. None for a goal
+    that has none, and for what does not meet its conditions."""
     seen = (history.quality, history.cost, history.noise)
     pairs = zip(seen, (quality, cost, 0.0), strict=True)
-    return float(goal.utility(*(np.append(array, one) for array, one in pairs))[-1])
+    beside = [np.append(array, one) for array, one in pairs]
+    if not goal.has_score or not goal.qualifies(*beside)[-1]:
+        return None
+    return float(goal.utility(*beside)[-1])

@@ -34,6 +34,7 @@ from tradewind.study.predictions import Predicted, Wanted, predict
 from tradewind.study.ranking import efficient_trials
 from tradewind.study.recommend import Recommendation, check_costs, recommendation
 from tradewind.study.tables import Table, columns, data_frame, write_study
+from tradewind.study.words import unit_of_costs
 from tradewind.types import FinishedTrial, Trial, Trials
 
 if TYPE_CHECKING:
@@ -309,8 +310,15 @@ class StudyResults:
         """
         level = checks.probability("level", level)
         size = or_none(checks.fraction, "train_size", train_size)
-        _, history, goal = self._knowledge.known_for(goal)
-        return predict(self.space, history, goal, configs, train_size=size, level=level)
+        trials, history, goal = self._knowledge.known_for(goal)
+        unit = unit_of_costs(trials, goal.by)
+        return predict(
+            *(self.space, history, goal, configs),
+            train_size=size,
+            level=level,
+            unit=unit,
+            metric=self.metric,
+        )
 
     def forecast(
         self, n_trials: int | None = None, *, n_workers: int = 1, level: float = LEVEL
@@ -350,16 +358,16 @@ class StudyResults:
         self, name: str, *, points: int = 20, by: str | None = None, level: float = LEVEL
     ) -> PartialDependence:
         """The mean value and cost at each value of a parameter, or at `points` of them, over random
-        configurations in which it is active. `by` names another cost.
+        configurations in which it is active. `by` names another cost. Printed, it is a table.
 
         >>> effect = study.partial_dependence("depth")
         >>> effect.values
         [1, 2, 3, 4, 5, 6, 7, 8]
         """
         level = checks.probability("level", level)
-        _, history = self._knowledge.finished(or_none(checks.cost_name, "by", by))
+        trials, history = self._knowledge.finished(or_none(checks.cost_name, "by", by))
         effect = partial_dependence(self.space, history, name, points=points, level=level)
-        return replace(effect, metric=self.metric)
+        return replace(effect, metric=self.metric, unit=unit_of_costs(trials, by))
 
     def to_frame(self) -> pd.DataFrame:
         """All trials as a pandas data frame, one row each. `score` is what the goal maximizes.

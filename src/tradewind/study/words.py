@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tradewind.amounts import between as between
@@ -217,13 +217,3 @@ def as_sentence(text: str) -> str:
     """The first line of an error's text, as a sentence."""
     line = text.partition("\n")[0]
     return f"{line[:1].upper()}{line[1:]}."
-
-
-def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines of text: aligned to the right, the last column to the left."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False))
-        + f"  {row[-1]}".rstrip()
-        for row in rows
-    ]
