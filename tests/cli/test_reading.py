@@ -130,6 +130,21 @@ def test_a_running_trial_whose_driver_is_gone_is_called_lost(tmp_path: Path) -> 
     assert "lost: the driver gives no sign of life; the next search runs the trial again" in out
 
 
+def test_an_overdue_trial_is_explained(tmp_path: Path) -> None:
+    study = make_study(tmp_path / "study.db")
+    study.ask()
+    time.sleep(0.1)  # the others took no time
+    out = call("status", tmp_path / "study.db").out
+    assert "overdue: it runs longer than trials like it have taken, and goes on" in out
+
+
+def test_the_score_of_a_prediction_is_explained_or_left_out(store: Path) -> None:
+    asked = ("predict", store, "-p", "x=0.5", "-p", "k=3")
+    assert "(quality against cost, where a cost of 5 is worth 0.01)" in call(*asked).out
+    for goal in ("quality", "under:0.1"):
+        assert "score" not in call(*asked, "--goal", goal).out
+
+
 def test_best_and_frontier_are_those_of_the_study(store: Path) -> None:
     study = tw.load_study(store)
     best = call("best", store, "--goal", "quality", "--json").data["best"]

@@ -265,6 +265,15 @@ def test_a_dry_run_of_a_function_says_whether_the_study_continues(folder: Path) 
     assert "objective_of_test:objective" in result.out
 
 
+def test_a_dry_run_says_limits_with_their_units(folder: Path) -> None:
+    path = folder / "tradewind.toml"
+    limits = 'trials = 4\ntimeout = "2h"\ntrial_memory = "500MB"\nmax_cost = 50\n'
+    text = path.read_text().replace("trials = 4\n", limits)
+    path.write_text(text.replace("seed = 0", 'seed = 0\ncost = "money"'))
+    out = " ".join(call("run", "--dry-run").out.split())
+    assert "trials=4, timeout=2 h, trial_memory=500 MB, max_cost=50 (money)" in out
+
+
 def test_a_dry_run_says_the_goal_in_the_units_of_the_study(folder: Path) -> None:
     (folder / "objective_of_test.py").write_text("def objective(trial):\n    return 1.0\n")
     path = folder / "tradewind.toml"

@@ -195,6 +195,7 @@ def prediction(study: Study, predicted: Predicted, goal: Goal | None) -> Data:
         "study": study.name,
         "goal": goal_text(used),
         "unit": words.unit_of_costs(study.trials, used.by),
+        "goal_in_words": goal_in_words(study, used),
         "metric": study.metric,
         **vars(predicted),
         "size_parameter": study.space.size_name,

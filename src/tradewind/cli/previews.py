@@ -9,6 +9,7 @@ import numpy as np
 from rich.console import RenderableType
 from rich.text import Text
 
+from tradewind.amounts import memory
 from tradewind.cli import tables
 from tradewind.cli.config import RunFile
 from tradewind.cli.exits import UsageFault
@@ -20,7 +21,7 @@ from tradewind.goals.text import goal_text
 from tradewind.runners.program import Program
 from tradewind.runners.run import Run
 from tradewind.seeds import data_seed, trial_seed
-from tradewind.study.words import goal_in_words
+from tradewind.study.words import cost_amount, exact_time, goal_in_words, unit_of_cost
 from tradewind.types import Origin, State, Trial
 
 _FOLDER = "/tmp/tradewind-example"  # in place of the folder that each trial gets
@@ -32,6 +33,8 @@ def preview_of(settings: RunFile, objective: Callable[[Any], Any]) -> Data:
     trial = _example(settings, seed)
     goal = settings.goal or Quality()
     storage = state_of_storage(settings, goal)
+    if not storage["exists"]:
+        storage["unit"] = unit_of_cost(trial, goal.by or settings.study.get("cost"))
     data: Data = {
         "study": settings.name,
         **storage,
@@ -77,9 +80,20 @@ def _example(settings: RunFile, seed: int) -> Trial:
     )
 
 
+def _limit(name: str, value: float, unit: str) -> str:
+    """A limit with its unit: `2 h`, `500 MB`, `20`."""
+    if name in ("timeout", "trial_timeout"):
+        return exact_time(value)
+    if name == "trial_memory":
+        return memory(value)
+    return one_line(cost_amount(value, unit)) if name == "max_cost" else f"{value:g}"
+
+
 def draw(data: Data) -> Iterator[RenderableType]:
     there = f"continues, {data['trials']} trials" if data["exists"] else "a new study"
-    limits = ", ".join(f"{name}={value:g}" for name, value in data["limits"].items())
+    limits = ", ".join(
+        f"{name}={_limit(name, value, data['unit'])}" for name, value in data["limits"].items()
+    )
     workers = ", ".join(f"{name}={value}" for name, value in data["workers"].items())
     yield tables.facts(
         [

@@ -136,6 +136,12 @@ def trials_table(entries: Iterable[Data], value: str, unit: str) -> Table:
 # ---- pages ----
 
 
+_MEANINGS = {  # of words in place of the time that is left
+    "lost": "the driver gives no sign of life; the next search runs the trial again",
+    "overdue": "it runs longer than trials like it have taken, and goes on",
+}
+
+
 def status(data: Data, *, errors: bool = False) -> Iterator[RenderableType]:
     """How a study stands; with `errors`, the whole error of each kind of failure, too."""
     paused = data["paused"]
@@ -160,10 +166,10 @@ def status(data: Data, *, errors: bool = False) -> Iterator[RenderableType]:
     if data["running"]:
         yield Text()
         yield running_table(data["running"])
-        if any(e["lost"] for e in data["running"]):
-            yield Text(
-                "\nlost: the driver gives no sign of life; the next search runs the trial again"
-            )
+        left = {_time_left(e, time.time()) for e in data["running"]}
+        notes = [f"{word}: {meaning}" for word, meaning in _MEANINGS.items() if word in left]
+        if notes:
+            yield Text("\n" + "\n".join(notes))
     if data["failures"]:
         yield Text()
         made = table("failed", "why", right=(0,))
@@ -233,8 +239,8 @@ def prediction(data: Data) -> Iterator[RenderableType]:
     if data["cost"] is not None:
         ends = [cost(data[key], data["unit"]) for key in ("cost", "cost_low", "cost_high")]
         rows.append((cost_label(data["unit"]), f"{ends[0]}   ({ends[1]} to {ends[2]})"))
-    if data["score"] is not None:
-        rows.append(("score", number(data["score"])))
+    if data["score"] is not None and abs(data["score"]) != abs(data["value"]):
+        rows.append(("score", f"{number(data['score'])}   ({data['goal_in_words']})"))
     rows += [("data", _share(data))]
     rows += [(one_line(name), _setting(value)) for name, value in data["params"].items()]
     yield facts(rows)
