@@ -73,10 +73,15 @@ class Listed(list[T]):
     """A list that is shown as a table with these columns. `row` makes an item a row."""
 
     def __init__(
-        self, items: Iterable[T], columns: Sequence[str], row: Callable[[T], Sequence[object]]
+        self,
+        items: Iterable[T],
+        columns: Sequence[str],
+        row: Callable[[T], Sequence[object]],
+        *,
+        caption: str = "",
     ) -> None:
         super().__init__(items)
-        self._columns, self._row = columns, row
+        self._columns, self._row, self._caption = columns, row, caption
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> T: ...
@@ -84,7 +89,9 @@ class Listed(list[T]):
     def __getitem__(self, index: slice) -> Listed[T]: ...
     def __getitem__(self, index: SupportsIndex | slice) -> T | Listed[T]:
         if isinstance(index, slice):
-            return Listed(super().__getitem__(index), self._columns, self._row)
+            return Listed(
+                super().__getitem__(index), self._columns, self._row, caption=self._caption
+            )
         return super().__getitem__(index)
 
     def __repr__(self) -> str:
@@ -92,7 +99,7 @@ class Listed(list[T]):
         return "\n".join(table_lines([self._columns, *rows])) if rows else "[]"
 
     def _repr_html_(self) -> str:
-        return table(self._columns, map(self._row, self))
+        return table(self._columns, map(self._row, self), caption=self._caption)
 
 
 def shortened(text: str) -> str:

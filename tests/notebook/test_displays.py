@@ -114,10 +114,30 @@ def test_a_slice_of_trials_is_shown_as_a_table_too() -> None:
     assert isinstance(pickle.loads(pickle.dumps(trials)), Trials)
 
 
-def test_the_frontier_is_a_list_of_trials() -> None:
+def test_the_frontier_is_a_list_that_shows_what_one_chooses_by() -> None:
     frontier = finished().frontier()
-    assert isinstance(frontier, Trials)
-    assert len(shown(frontier).cells) == 5 * (1 + len(frontier))
+    assert isinstance(frontier, list)
+    first = ["0", "0.75", "1", "100%", "x=0"]
+    heads = ["trial", "value", "cost", "training size", "parameters"]
+    assert shown(frontier).cells[:10] == heads + first
+    assert str(frontier[:1]).split() == " ".join(heads + first).split()
+    assert [t.number for t in pickle.loads(pickle.dumps(frontier))] == [t.number for t in frontier]
+    noisy = tw.create_study({"x": (0.0, 1.0)}, seed=0, cost="money", metric="accuracy")
+    for i in range(9):
+        folds = [0.5 + i % 3 / 10, 0.6 + i % 2 / 10, 0.55]
+        noisy.add({"x": i / 10}, folds=folds, cost=1.0 + i, train_size=0.5)
+    table = shown(noisy.frontier()).cells
+    assert table[:4] == ["trial", "accuracy", "believed", "cost"]
+    assert table[9:11] == ["1 (money)", "50%"]
+
+
+def test_a_study_in_which_nothing_meets_the_goal_says_so_and_shows_its_frontier() -> None:
+    study = finished()
+    study.change_goal(tw.BestUnder(0.5))
+    page = study._repr_html_()
+    assert "No finished trial meets the goal, the best quality with a cost of at most 0.5" in page
+    assert "comes closest" in page
+    assert "Efficient trials, cheapest first" in page
 
 
 def test_trials_as_text_are_one_line_each() -> None:

@@ -327,7 +327,16 @@ def test_looking_for_the_best_trial_takes_a_tenth_of_the_time_at_most(
 def test_a_failure_is_reported_above_the_bar(capsys: Printed, watched: None) -> None:
     study = tw.create_study(SPACE, seed=0)
     study.optimize(lambda trial: 1 / 0, n_trials=1)
-    assert "trial 0 failed: ZeroDivisionError: division by zero\n" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "trial 0 failed: ZeroDivisionError: division by zero\n" in shown
+    assert shown.count("ZeroDivisionError") == 1
+    assert "trials failed" not in shown
+
+
+def test_the_bar_says_that_nothing_meets_the_goal(capsys: Printed, watched: None) -> None:
+    study = tw.create_study(SPACE, goal=tw.BestUnder(1.0, confidence=0.5), seed=0)
+    study.optimize(lambda trial: {"value": 1.0, "cost": 2.0}, n_trials=1)
+    assert "none meets the goal" in capsys.readouterr().err
 
 
 def test_a_bar_without_a_number_of_trials_counts_them(capsys: Printed, watched: None) -> None:

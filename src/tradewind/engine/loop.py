@@ -93,9 +93,9 @@ class Loop:
             finally:
                 self._leave(reason, again)
 
-    def log_failures(self) -> None:
-        """Log how many trials failed, and why."""
-        if self._tally is not None:
+    def log_failures(self, *, shown: bool) -> None:
+        """Log how many trials failed, and why, unless a bar has shown it."""
+        if self._tally is not None and not shown:
             self._tally.log_summary(self._ended)
 
     def _search_or_end(self) -> None:

@@ -11,7 +11,7 @@ from tradewind.data.estimates import Estimate, ResultNoise, mean_of_runs
 from tradewind.html import table, table_lines
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import configurations, whole_runs
-from tradewind.study.words import cost_amount, percent, plus_minus, unit_of_cost
+from tradewind.study.words import assigned, cost_amount, percent, plus_minus, unit_of_cost
 from tradewind.types import FinishedTrial
 
 
@@ -82,7 +82,7 @@ class Leaderboard:
         value = f"{mean:.4g}" if margin is None else plus_minus(mean, margin)
         unit = unit_of_cost(entry.trial, self.by)
         cost = "-" if entry.cost is None else cost_amount(entry.cost, unit)
-        params = ", ".join(f"{name}={_short(v)}" for name, v in entry.trial.params.items())
+        params = assigned(entry.trial.params)
         runs = str(len(entry.runs))
         return [str(entry.trial.number), runs, value, f"{entry.believed:.4g}", cost, params]
 
@@ -110,7 +110,3 @@ def leaderboard(
         quality = float(history.sign * believed.quality[i])
         entries.append(Entry(trials[i], runs, value, quality, cost if cost == cost else None))
     return Leaderboard(tuple(entries), level, by, left_out)
-
-
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -16,7 +16,7 @@ from tradewind.optimizer.belief import Belief, comparable
 from tradewind.optimizer.history import History
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.study.words import between, cost_amount, number, percent, rounded
+from tradewind.study.words import assigned, between, cost_amount, number, percent, rounded
 from tradewind.types import Array, Config
 
 _SETTINGS = 16  # of the models' hyper-parameters
@@ -124,11 +124,7 @@ def predict(
 
 
 def _row(it: Predicted) -> list[str]:
-    params = ", ".join(
-        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in it.params.items()
-    )
-    return [*it.in_words(), percent(it.train_size), params]
+    return [*it.in_words(), percent(it.train_size), assigned(it.params)]
 
 
 def believe(

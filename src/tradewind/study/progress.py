@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tradewind.amounts import clock_time
+from tradewind.errors import NothingFinished, NothingQualifies
 from tradewind.goals import Tradeoff
 from tradewind.interrupts import Interruptible
 from tradewind.output import logger as _logger
@@ -39,7 +40,7 @@ class Progress:
     ) -> None:
         self._total, self._timeout, self._clock = total, timeout, clock
         self._study, self._callbacks, self._show = study, callbacks, show
-        self._bar: Bar | None = None
+        self.bar: Bar | None = None
         self._done = self._failed = self._running = 0
         self._best = ""
         self._any_finished = self._warned = False
@@ -52,16 +53,17 @@ class Progress:
         if self._show is not False and _is_watched():
             from tradewind.study.bars import open_bar
 
-            self._bar = open_bar(self._total, lambda: (self._done, self._status()))
+            self.bar = open_bar(self._total, lambda: (self._done, self._status()))
         return self
 
     def __exit__(self, kind: object, *exc: object) -> None:
         self._tell_that_it_ended()
         self._any_finished = self._any_finished and kind is None  # do not hide the first error
         with quietly():
-            if self._bar is not None:
-                self._show_last_best()
-                self._bar.close()
+            if self.bar is not None:
+                with quietly():
+                    self._find_best()
+                self.bar.close()
             elif sys.stderr is not None and (self._show or self._line):
                 self._print()
 
@@ -78,8 +80,8 @@ class Progress:
         """Show that a trial has started."""
         with quietly():  # a display must not end a search
             self._running = running
-            if self._bar is not None:
-                self._bar.refresh(now=True)
+            if self.bar is not None:
+                self.bar.refresh(now=True)
             else:
                 self._print_sometimes()
 
@@ -101,9 +103,9 @@ class Progress:
             self._report(f"trial {trial.number} failed: {cause(trial.error or '')}")
         finished = trial.state is State.FINISHED
         self._any_finished = self._any_finished or finished
-        if self._bar is not None:
+        if self.bar is not None:
             self._show_best()
-            self._bar.refresh(now=False)
+            self.bar.refresh(now=False)
         else:
             self._print_sometimes(times=1.5)  # after the next start, if there is one
 
@@ -111,15 +113,17 @@ class Progress:
         """Look for the best trial, but not so often that it takes a tenth of the search: with many
         trials it takes a while."""
         now = time.monotonic()
-        if self._any_finished and now >= self._look_again_at:
-            self._best = _describe(self._study.best)
+        if now >= self._look_again_at:
+            self._find_best()
             ready = time.monotonic()
             self._look_again_at = ready + 10.0 * (ready - now)
 
-    def _show_last_best(self) -> None:
+    def _find_best(self) -> None:
         if self._any_finished:
-            with quietly():
+            try:
                 self._best = _describe(self._study.best)
+            except NothingFinished as error:
+                self._best = "none meets the goal" * isinstance(error, NothingQualifies)
 
     def _warn_above_reference(self, trial: Trial) -> None:
         """Warn once if a trial costs more than a reference that the trials decided and that caps
@@ -153,8 +157,7 @@ class Progress:
             self._printed_at = time.monotonic()
 
     def _print(self) -> None:
-        if self._any_finished:
-            self._best = _describe(self._study.best)
+        self._find_best()
         of = "" if self._total is None else f"/{self._total}"
         line = ", ".join([f"tradewind: {self._done}{of} trials done", *self._status()])
         if line != self._line:
@@ -162,10 +165,10 @@ class Progress:
         self._line = line
 
     def _report(self, line: str) -> None:
-        if self._bar is None:
+        if self.bar is None:
             _logger.warning(line)
         else:
-            self._bar.message(line)
+            self.bar.message(line)
 
     def _status(self) -> list[str]:
         """`best 0.91 in 12 s (#7)`, `4:10 left`, `3 running`, `1 failed`."""
@@ -176,17 +179,11 @@ class Progress:
     def _time_left(self) -> str:
         passed = self._clock() - self._begin
         bounds = []
-        if (rest := self._seconds_of_rest(passed)) is not None:
-            bounds.append(rest)
+        if self._total is not None and self._done:  # by the mean of those done
+            bounds.append(passed / self._done * (self._total - self._done))
         if self._timeout is not None:
             bounds.append(max(self._timeout - passed, 0.0))
         return f"{clock_time(min(bounds))} left" if bounds and self._running else ""
-
-    def _seconds_of_rest(self, passed: float) -> float | None:
-        """How long the trials that are left will take, by the mean of those done."""
-        if self._total is None or not self._done:
-            return None
-        return passed / self._done * (self._total - self._done)
 
 
 def _line(trial: Trial) -> str:

@@ -10,12 +10,15 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+import numpy as np
+
 from tradewind import checks
 from tradewind.checks import or_none
 from tradewind.engine.session import Session
 from tradewind.errors import no_attribute
 from tradewind.goals import Frontier, Goal
 from tradewind.goals.text import AnyGoal, read_goal
+from tradewind.html import Listed
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.study.compare import LEVEL, Comparison, compare_trials, find
 from tradewind.study.explain import Explanation
@@ -29,7 +32,7 @@ from tradewind.study.insights import (
 )
 from tradewind.study.knowledge import Knowledge
 from tradewind.study.leaderboard import Leaderboard, leaderboard
-from tradewind.study.notebook import study_card
+from tradewind.study.notebook import frontier_table, study_card
 from tradewind.study.predictions import Predicted, Wanted, predict
 from tradewind.study.ranking import efficient_trials
 from tradewind.study.recommend import Recommendation, check_costs, recommendation
@@ -248,7 +251,7 @@ class StudyResults:
         tolerance: float | str | None = None,
         by: str | None = None,
         believed: bool = True,
-    ) -> Trials[FinishedTrial]:
+    ) -> Listed[FinishedTrial]:
         """The efficient trials, cheapest first: no other trial is both better and cheaper.
 
         If results are known to be noisy, trials are compared and ordered by what is believed of
@@ -273,7 +276,10 @@ class StudyResults:
         known = self._knowledge.as_believed(history) if believed else history
         better, cheaper = self._knowledge.negligible(history, known, tolerance)
         chosen = efficient_trials(history, known, self.strategy, better=better, cheaper=cheaper)
-        return Trials(trials[i] for i in chosen)
+        values: dict[int, float] = {}
+        if not np.array_equal(known.quality, history.quality):
+            values = {trials[i].number: float(history.sign * known.quality[i]) for i in chosen}
+        return frontier_table((trials[i] for i in chosen), values, by, self.metric)
 
     def recommend(self) -> Recommendation:
         """What to train, as the strategy sees it, and the value and cost to expect. This is `best`

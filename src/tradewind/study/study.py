@@ -175,7 +175,7 @@ class Study(OwnLoop):
                 with progress:
                     loop.run()
             finally:
-                loop.log_failures()
+                loop.log_failures(shown=progress.bar is not None)
 
     def stop(self) -> None:
         """End every `optimize` of this study when its running trials have ended. Objectives and

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tradewind.amounts import between as between
 from tradewind.amounts import memory
@@ -89,6 +90,14 @@ class Scale:
 def shown(value: float) -> str:
     """A value wherever it is written: as the objective returned it, with four digits."""
     return f"{value:.4g}"
+
+
+def assigned(params: Mapping[str, Any]) -> str:
+    """`depth=5, rate=0.1`."""
+    return ", ".join(
+        f"{name}={shown(value) if isinstance(value, float) else value}"
+        for name, value in params.items()
+    )
 
 
 def rounded(value: float, error: float) -> str:
