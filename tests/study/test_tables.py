@@ -116,7 +116,7 @@ def test_a_strategy_of_ones_own_is_given_again_to_an_import(tmp_path: Path) -> N
     assert back.trials == study.trials
 
 
-@pytest.mark.parametrize("wrong", [{"goal": "quality"}, {"strategy": "tpe"}, {"strategy": 3}])
+@pytest.mark.parametrize("wrong", [{"goal": "best"}, {"strategy": "tpe"}, {"strategy": 3}])
 def test_a_wrong_argument_imports_nothing(tmp_path: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError)):
         imported(lines_of(create(), tmp_path), tmp_path, **wrong)
