@@ -6,7 +6,7 @@
     ├── OutcomeError (ValueError)        a value or cost that no trial can have
     ├── TrialError (RuntimeError)        a trial in the wrong state: already ended, unknown
     ├── StudyPaused (RuntimeError)       a trial is wanted from a study that is paused
-    ├── TrialFailed (RuntimeError)       a trial that failed under on_error="raise"
+    ├── TrialFailed (RuntimeError)       a failed trial that ends the search
     ├── ProgramFailed (RuntimeError)     a program that gave no result
     ├── AlreadyTested (RuntimeError)     the test set was looked at before
     ├── BrokenObjective (RuntimeError)   an objective whose first trials all fail in the same way
@@ -108,7 +108,8 @@ class StudyPaused(TradewindError, RuntimeError):
 
 
 class TrialFailed(TradewindError, RuntimeError):
-    """A trial failed without raising an exception, and `on_error="raise"` ends the search.
+    """A failed trial ends the search, and has raised no exception in this process. What a worker
+    raised is in the message, with its traceback.
 
     >>> study.optimize(lambda trial: float("nan"), n_trials=1, on_error="raise")
     Traceback (most recent call last):

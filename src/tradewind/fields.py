@@ -187,7 +187,7 @@ class DataclassCodec:
                 self._defaults[field.name] = codecs[field.name].encode(field.default)
             elif field.name in codecs and field.default_factory is not MISSING:
                 self._defaults[field.name] = codecs[field.name].encode(field.default_factory())
-        self._checks_itself = hasattr(kind, "__post_init__")
+        self._check = getattr(kind, "__post_init__", None)
         self._constants = {f.name: f.default for f in fields(kind) if f.default is not MISSING}
         self._mappings = [f.name for f in fields(kind) if f.default_factory is dict]
         self._required = codecs.keys() - self._defaults.keys()
@@ -200,10 +200,8 @@ class DataclassCodec:
     def encode(self, value: Any) -> dict[str, Any]:
         if not isinstance(value, self._kind):
             raise TypeError(f"must be of type {self._kind.__name__}, but got {shown(value)}")
-        if self._checks_itself:
-            vars(self._kind)["__post_init__"](
-                value
-            )  # its mappings may have been changed since it was made
+        if self._check is not None:
+            self._check(value)  # a mapping in it may have changed
         data: dict[str, Any] = {}
         for key, codec in self._codecs.items():
             try:
@@ -256,7 +254,7 @@ class DataclassCodec:
         return self._make(values)
 
     def _make(self, values: dict[str, Any]) -> Any:
-        if self._checks_itself:
+        if self._check is not None:
             return self._kind(**values)
         state = self._constants | values
         for name in self._mappings:

@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 
 _MARK = "TRADEWIND_MARK"
 _SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # of prctl
@@ -35,6 +36,15 @@ def signal_when_parent_dies(number: int) -> None:
     """Let the kernel send this process a signal when the thread that forked it ends. The parent may
     be dead already, so look at `os.getppid()` afterwards."""
     _prctl(_SET_PARENT_DEATH_SIGNAL, number)
+
+
+def open_pidfd(pid: int) -> int | None:
+    """A descriptor that becomes readable when the process ends; None where there is no such
+    thing."""
+    if hasattr(os, "pidfd_open"):
+        with suppress(OSError):
+            return os.pidfd_open(pid)
+    return None
 
 
 def _prctl(option: int, value: int) -> bool:

@@ -20,6 +20,7 @@ from tradewind.runners.descendants import (
     adopt_orphans,
     find_descendants,
     kill_descendants,
+    open_pidfd,
     send_signal,
     signal_when_parent_dies,
 )
@@ -64,7 +65,7 @@ class _Guard:
     def __init__(self, driver: int, requests: int, wake: int, mark: str | None) -> None:
         self._driver, self._mark, self._wake = driver, mark, wake
         self._requests = socket.socket(fileno=requests)
-        self._death = _open_pidfd(driver)
+        self._death = [] if (death := open_pidfd(driver)) is None else [death]
         self._kept: dict[int, _Kept] = {}  # by the process number of the keeper
         self._killed: list[_Kept] = []
         self._started = 0
@@ -173,13 +174,3 @@ def _read_request(file: int) -> Any:
     with os.fdopen(file, "rb") as request:
         request.seek(0)
         return marshal.load(request)
-
-
-def _open_pidfd(driver: int) -> list[int]:
-    """A descriptor that becomes readable when the driver dies; none on systems without pidfd."""
-    if hasattr(os, "pidfd_open"):
-        try:
-            return [os.pidfd_open(driver)]
-        except OSError:
-            pass
-    return []

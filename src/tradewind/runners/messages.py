@@ -13,25 +13,9 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, TypeAlias
 
+from tradewind import fields
 from tradewind.bounds import MESSAGE
 from tradewind.errors import WorkerError
-from tradewind.fields import (
-    CONFIG,
-    COST,
-    FLAG,
-    INTEGER,
-    NUMBER,
-    NUMBERS,
-    OUTCOME,
-    TEXT,
-    TEXTS,
-    USAGE,
-    WHOLE,
-    DataclassCodec,
-    FieldCodec,
-    one_of,
-    optional,
-)
 from tradewind.plain import mapping, parse_json, shown, write_json
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import Done, Failure, Lost, Result, Stopped, names_of
@@ -82,44 +66,52 @@ def _decode_result(data: Any) -> Any:
     raise ValueError(f"must be an outcome, a failure, lost or stopped, but got {shown(data)}")
 
 
-_FAILURE = DataclassCodec(Failure, {"error": TEXT, "seconds": optional(COST), "kinds": TEXTS})
+_FAILURE = fields.DataclassCodec(
+    Failure, {"error": fields.TEXT, "seconds": fields.optional(fields.COST), "kinds": fields.TEXTS}
+)
 _RESULTS: dict[type, tuple[str, Any]] = {
-    Outcome: ("outcome", OUTCOME),
+    Outcome: ("outcome", fields.OUTCOME),
     Failure: ("failure", _FAILURE),
-    Lost: ("lost", DataclassCodec(Lost, {"reason": TEXT})),
-    Stopped: ("stopped", DataclassCodec(Stopped, {"reason": TEXT})),
+    Lost: ("lost", fields.DataclassCodec(Lost, {"reason": fields.TEXT})),
+    Stopped: ("stopped", fields.DataclassCodec(Stopped, {"reason": fields.TEXT})),
 }
-_RESULT = FieldCodec(_encode_result, _decode_result)
-_RIVAL = DataclassCodec(
-    Rival, {"folds": NUMBERS, "sign": NUMBER, "margin": NUMBER, "data": optional(TEXT)}
+_RESULT = fields.FieldCodec(_encode_result, _decode_result)
+_RIVAL = fields.DataclassCodec(
+    Rival,
+    {
+        "folds": fields.NUMBERS,
+        "sign": fields.NUMBER,
+        "margin": fields.NUMBER,
+        "data": fields.optional(fields.TEXT),
+    },
 ).as_field()
-_TRIAL = DataclassCodec(  # that is to run: it has not reported anything yet
+_TRIAL = fields.DataclassCodec(  # that is to run: it has not reported anything yet
     Trial,
     {
-        "number": WHOLE,
-        "params": CONFIG,
-        "state": one_of(State),
-        "origin": one_of(Origin),
-        "seed": INTEGER,
-        "train_size": NUMBER,
-        "retries": WHOLE,
-        "losses": WHOLE,
-        "expected_cost": optional(NUMBER),
-        "driver": optional(TEXT),
-        "started": optional(NUMBER),
-        "data_seed": INTEGER,
-        "size_name": optional(TEXT),
-        "rival": optional(_RIVAL),
-        "cost_name": TEXT,
-        "per_training": FLAG,
-        "metric": optional(TEXT),
+        "number": fields.WHOLE,
+        "params": fields.CONFIG,
+        "state": fields.one_of(State),
+        "origin": fields.one_of(Origin),
+        "seed": fields.INTEGER,
+        "train_size": fields.NUMBER,
+        "retries": fields.WHOLE,
+        "losses": fields.WHOLE,
+        "expected_cost": fields.optional(fields.NUMBER),
+        "driver": fields.optional(fields.TEXT),
+        "started": fields.optional(fields.NUMBER),
+        "data_seed": fields.INTEGER,
+        "size_name": fields.optional(fields.TEXT),
+        "rival": fields.optional(_RIVAL),
+        "cost_name": fields.TEXT,
+        "per_training": fields.FLAG,
+        "metric": fields.optional(fields.TEXT),
     },
 )
-_CODECS: dict[Any, DataclassCodec] = {
-    "loaded": DataclassCodec(Loaded, {"error": optional(TEXT)}),
-    "begun": DataclassCodec(Begun, {"number": WHOLE}),
-    "answer": DataclassCodec(
-        Answer, {"number": WHOLE, "result": _RESULT, "usage": optional(USAGE)}
+_CODECS: dict[Any, fields.DataclassCodec] = {
+    "loaded": fields.DataclassCodec(Loaded, {"error": fields.optional(fields.TEXT)}),
+    "begun": fields.DataclassCodec(Begun, {"number": fields.WHOLE}),
+    "answer": fields.DataclassCodec(
+        Answer, {"number": fields.WHOLE, "result": _RESULT, "usage": fields.optional(fields.USAGE)}
     ),
     "trial": _TRIAL,
 }

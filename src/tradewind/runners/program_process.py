@@ -19,7 +19,12 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from tradewind.output import fill_standard_streams
-from tradewind.runners.descendants import add_mark, read_parents_and_marked, send_signal
+from tradewind.runners.descendants import (
+    add_mark,
+    open_pidfd,
+    read_parents_and_marked,
+    send_signal,
+)
 from tradewind.runners.program_output import Output
 
 _CHUNK = 1 << 16  # bytes that are read at once: what a pipe holds
@@ -82,7 +87,7 @@ def _watch(process: subprocess.Popen[bytes]) -> Ended:
             os.set_blocking(pipe.fileno(), False)
             selector.register(pipe, selectors.EVENT_READ, output)
             pipes[pipe] = output
-        death = _open_pidfd(process.pid)
+        death = open_pidfd(process.pid)
         if death is not None:
             stack.callback(os.close, death)
             selector.register(death, selectors.EVENT_READ)
@@ -122,15 +127,6 @@ def _has_ended(process: subprocess.Popen[bytes], ended: Ended) -> bool:
         process.returncode = ended.code = os.waitstatus_to_exitcode(status)
         ended.memory = usage.ru_maxrss * (1.0 if sys.platform == "darwin" else 1024.0)
     return True
-
-
-def _open_pidfd(pid: int) -> int | None:
-    """A descriptor that becomes readable when the process ends; None where there is no such
-    thing."""
-    if hasattr(os, "pidfd_open"):
-        with suppress(OSError):
-            return os.pidfd_open(pid)
-    return None
 
 
 # ---- ending it early ----
