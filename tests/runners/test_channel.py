@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tradewind as tw
 from tests.runners import garbage
 from tests.runners.garbage import answer, line
 from tests.runners.trials import all_of, the_one, trial
@@ -251,6 +252,24 @@ def test_an_answer_beyond_the_bounds_is_a_failure_and_a_large_trial_arrives(open
     second = the_one(workers, number=1, params={"text": "x" * 3 * MESSAGE}).result
     assert isinstance(second, Outcome)
     assert second.value == 3 * MESSAGE
+
+
+KINDS = ["a pickle", "a value in words", "too long", "seconds below zero", "a large attribute"]
+
+
+def test_a_study_goes_on_whatever_its_workers_answer_and_can_be_read(tmp_path: Any) -> None:
+    def objective(trial: tw.Run) -> float:
+        if trial.number < len(KINDS):
+            garbage.write(garbage.FORGED[KINDS[trial.number]])
+            time.sleep(600)
+        return 1.0 - float(trial.params["x"])
+
+    study = tw.create_study({"x": (0.0, 1.0)}, seed=0, storage=tmp_path / "runs.db")
+    study.optimize(objective, len(KINDS) + 2, runner=ProcessRunner(1), give_up_after=None)
+    states = [trial.state for trial in tw.load_study(tmp_path / "runs.db").trials]
+    assert states == [State.FAILED] * len(KINDS) + [State.FINISHED] * 2
+    assert tw.replay(tw.load_study(tmp_path / "runs.db")).identical
+    assert tw.repair(tmp_path / "runs.db").original is None
 
 
 # ---- what workers do to their clocks, and while nobody looks ----

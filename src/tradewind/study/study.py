@@ -101,13 +101,13 @@ class Study(OwnLoop):
         workers sharing each GPU; or wherever `runner` says.
 
         Failures: an exception of a type in `catch` fails its trial, and the search goes on; so does
-        `sys.exit()`. Any other exception is recorded and raised; one of a worker, as a `TrialFailed`
-        with its text. A failed trial is run again up to `max_retries` times. `on_error` says what a failure means: "penalize" treats it as a bad
-        result, "ignore" learns nothing from it, and "raise" ends the search. If a driver dies, its
-        trials go back to the queue `lease` seconds after it last renewed their leases. If no trial
-        of the study has finished and `give_up_after` trials have failed in the same way,
-        `BrokenObjective` is raised with the first error; None never gives up. At the end, a warning
-        says how many trials failed and why.
+        `sys.exit()`. Any other exception is recorded and raised; one of a worker, as `TrialFailed`.
+        A failed trial is run again up to `max_retries` times. `on_error` says what a failure means:
+        "penalize" treats it as a bad result, "ignore" learns nothing from it, and "raise" ends the
+        search. If a driver dies, its trials go back to the queue `lease` seconds after it last
+        renewed their leases. If no trial of the study has finished and `give_up_after` trials have
+        failed in the same way, `BrokenObjective` is raised with the first error; None never gives
+        up. At the end, a warning says how many trials failed and why.
 
         If the store does not answer, it is tried again for `patience` (seconds, or text such as
         "10m"; None for ever). Then the search ends, and results that could not be recorded wait in
