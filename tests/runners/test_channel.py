@@ -254,7 +254,7 @@ def test_an_answer_beyond_the_bounds_is_a_failure_and_a_large_trial_arrives(open
     assert second.value == 3 * MESSAGE
 
 
-KINDS = ["a pickle", "a value in words", "too long", "seconds below zero", "a large attribute"]
+KINDS = ["a pickle", "too long", "a large attribute"]
 
 
 def test_a_study_goes_on_whatever_its_workers_answer_and_can_be_read(tmp_path: Any) -> None:
@@ -265,7 +265,9 @@ def test_a_study_goes_on_whatever_its_workers_answer_and_can_be_read(tmp_path: A
         return 1.0 - float(trial.params["x"])
 
     study = tw.create_study({"x": (0.0, 1.0)}, seed=0, storage=tmp_path / "runs.db")
-    study.optimize(objective, len(KINDS) + 2, runner=ProcessRunner(1), give_up_after=None)
+    study.optimize(
+        objective, len(KINDS) + 2, runner=ProcessRunner(1, grace=0.2), give_up_after=None
+    )
     states = [trial.state for trial in tw.load_study(tmp_path / "runs.db").trials]
     assert states == [State.FAILED] * len(KINDS) + [State.FINISHED] * 2
     assert tw.replay(tw.load_study(tmp_path / "runs.db")).identical
