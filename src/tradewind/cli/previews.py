@@ -9,7 +9,6 @@ import numpy as np
 from rich.console import RenderableType
 from rich.text import Text
 
-from tradewind.amounts import memory
 from tradewind.cli import tables
 from tradewind.cli.config import RunFile
 from tradewind.cli.exits import UsageFault
@@ -21,7 +20,7 @@ from tradewind.goals.text import goal_text
 from tradewind.runners.program import Program
 from tradewind.runners.run import Run
 from tradewind.seeds import data_seed, trial_seed
-from tradewind.study.words import cost_amount, exact_time, goal_in_words, unit_of_cost
+from tradewind.study.words import cost_amount, exact, goal_in_words, unit_of_cost
 from tradewind.types import Origin, State, Trial
 
 _FOLDER = "/tmp/tradewind-example"  # in place of the folder that each trial gets
@@ -82,10 +81,8 @@ def _example(settings: RunFile, seed: int) -> Trial:
 
 def _limit(name: str, value: float, unit: str) -> str:
     """A limit with its unit: `2 h`, `500 MB`, `20`."""
-    if name in ("timeout", "trial_timeout"):
-        return exact_time(value)
-    if name == "trial_memory":
-        return memory(value)
+    if name in ("timeout", "trial_timeout", "trial_memory"):
+        return exact(value, "bytes" if name == "trial_memory" else "s")
     return one_line(cost_amount(value, unit)) if name == "max_cost" else f"{value:g}"
 
 
