@@ -191,14 +191,16 @@ def test_with_a_size_parameter_the_models_span_the_sizes() -> None:
 # ---- how much costs vary ----
 
 
-def spread_found(n: int, noise: float, *, measured: bool = False, repeated: int = 0) -> float:
+def spread_found(
+    n: int, noise: float, *, measured: bool = False, repeated: int = 0, k: int = 1
+) -> float:
     """How much n costs with this noise seem to vary. The first few rows are `repeated` ones."""
     rng = np.random.default_rng(n)
     X = PLAIN.sample(n, rng=rng)
     X[1 : 1 + repeated] = X[0]
     cost = np.exp(smooth(X) + noise * rng.standard_normal(n))
     clock = Usage(1.0, clock="wall" if measured else "reported")
-    trial = Trial(0, {}, State.FINISHED, Origin.DESIGN, 0, value=0.0, usage=clock)
+    trial = Trial(0, {}, State.FINISHED, Origin.DESIGN, 0, value=0.0, usage=clock, trainings=k)
     return spread_of_costs(PLAIN, history_of(PLAIN, X, np.zeros(n), cost), [trial])
 
 
@@ -218,3 +220,8 @@ def test_a_few_costs_vary_if_a_clock_measured_them_or_a_repeat_shows_it() -> Non
     assert spread_found(4, 0.1, measured=True) > 0.0
     assert spread_found(4, 0.1, repeated=3) > 0.0
     assert spread_found(1, 0.1, measured=True) == 0.0
+
+
+def test_one_training_varies_more_than_the_mean_of_several_folds() -> None:
+    one, five = spread_found(40, 0.1), spread_found(40, 0.1, k=5)
+    assert five == pytest.approx(one * np.sqrt(3.0))  # 1 + 1/5 of 5 times the variance, not 1 + 1

@@ -95,11 +95,9 @@ def kept(confidence: float) -> tuple[float, float]:
     rng, goal = np.random.default_rng(0), tw.BestUnder(3.0, confidence=confidence)
     keeps, value = [], []
     for seed in range(10):
-        study = tw.create_study({"x": (0.0, 1.0)}, goal=goal, strategy="random", seed=seed)
-        for _ in range(40):
-            trial = study.ask()
-            x = trial.params["x"]
-            study.tell(trial, x, cost=(1 + 4 * x) * math.exp(0.1 * rng.standard_normal()))
+        study = tw.create_study({"x": (0.0, 1.0)}, goal=goal, seed=seed)
+        for x in rng.random(40).tolist():
+            study.add({"x": x}, x, cost=(1 + 4 * x) * math.exp(0.1 * rng.standard_normal()))
         value.append(study.best.value)
         new = (1 + 4 * study.best.params["x"]) * np.exp(0.1 * rng.standard_normal(5))
         keeps.append(np.mean(new <= 3.0))
@@ -111,6 +109,21 @@ def test_the_pick_under_a_limit_keeps_it_when_it_is_trained_again() -> None:
     assert often >= 0.85
     assert half < 0.6
     assert best - 0.15 < careful < best
+
+
+def test_a_search_under_a_limit_stays_further_below_it_if_costs_vary() -> None:
+    """And its proposals, which depend on how much they vary, are computed again from the log."""
+    found = []
+    for confidence in (0.95, 0.5):
+        goal, rng = tw.BestUnder(3.0, confidence=confidence), np.random.default_rng(0)
+        study = tw.create_study({"x": (0.0, 1.0)}, goal=goal, seed=0)
+        for _ in range(16):
+            trial = study.ask()
+            x = trial.params["x"]
+            study.tell(trial, x, cost=(1 + 4 * x) * math.exp(0.1 * rng.standard_normal()))
+        assert tw.replay(study).identical
+        found.append(np.mean([t.params["x"] for t in study.trials[10:]]))
+    assert found[0] < found[1] - 0.03
 
 
 def test_if_nothing_keeps_a_limit_the_error_says_how_probably_the_cheapest_does() -> None:

@@ -177,7 +177,10 @@ def spread_of_costs(
         if noisy.log_density < exact.log_density + _CLEAR:
             return 0.0
     model = fit(_COST)
-    return math.sqrt(model.noise) * model.scale.scale
+    # The cost of a trial with k folds is a mean of k, whose variance is a k-th of that of one
+    # training. A goal doubles the square of what it gets here, for (k + 1) of these k-ths.
+    folds = 1 if last is None else last.trainings
+    return math.sqrt(model.noise * (folds + 1) / 2) * model.scale.scale
 
 
 def _is_measured(trial: Trial, by: str | None) -> bool:
