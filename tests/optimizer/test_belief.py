@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -224,4 +225,4 @@ def test_a_few_costs_vary_if_a_clock_measured_them_or_a_repeat_shows_it() -> Non
 
 def test_one_training_varies_more_than_the_mean_of_several_folds() -> None:
     one, five = spread_found(40, 0.1), spread_found(40, 0.1, k=5)
-    assert five == pytest.approx(one * np.sqrt(3.0))  # 1 + 1/5 of 5 times the variance, not 1 + 1
+    assert 1.7 * one < five < math.sqrt(5.0) * one  # how uncertain the model is remains the same

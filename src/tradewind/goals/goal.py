@@ -111,7 +111,8 @@ class Goal(Protocol):
 
     def with_spread(self, spread: Callable[[], float]) -> Goal:
         """The goal for costs that vary. `spread` estimates the standard deviation of the logarithm
-        of a cost from one training to the next; it is called only if the goal needs it."""
+        of the cost of a new training around the usual one; it is called only if the goal needs
+        it."""
         return self
 
     def cost_scale(self, cost: Array, *, log: bool) -> Array:

@@ -25,7 +25,7 @@ class BestUnder(Goal):
     Costs that are measured vary: a trial counts if a new training of it costs at most as much with
     probability `confidence`. A confidence of 0.5 leaves no margin, and neither do exact costs. `by`
     names the cost that counts, if trials report several. `spread` is the standard deviation of the
-    logarithm of a cost from one training to the next, which a study finds out.
+    logarithm of the cost of a new training around the usual one, which a study finds out.
 
     >>> study.best_for(tw.BestUnder(30.0)).cost
     30.0
@@ -46,17 +46,14 @@ class BestUnder(Goal):
 
     @property
     def margin_factor(self) -> float:
-        """By how much a trial must stay below the limit. Its own cost and that of the new training
-        both vary, so their ratio varies √2 times as much as one of them."""
-        z = NormalDist().inv_cdf(self.confidence)
-        return math.exp(min(math.sqrt(2.0) * z * self.spread, 700.0))
+        """By how much the usual cost must stay below the limit. Costs are log-normal."""
+        return math.exp(min(NormalDist().inv_cdf(self.confidence) * self.spread, 700.0))
 
     def probability(self, cost: float) -> float:
-        """The probability that a new training of a trial with this cost keeps the limit."""
+        """The probability that a new training keeps the limit, if it usually costs this."""
         if self.spread == 0.0 or cost <= 0.0:
             return float(cost <= self.cost)
-        room = (math.log(self.cost) - math.log(cost)) / (math.sqrt(2.0) * self.spread)
-        return NormalDist().cdf(room)
+        return NormalDist().cdf((math.log(self.cost) - math.log(cost)) / self.spread)
 
     def qualifies(self, quality: Array, cost: Array, noise: Array | None = None) -> Mask:
         with np.errstate(over="ignore"):  # infinity is beyond the limit

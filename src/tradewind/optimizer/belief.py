@@ -149,38 +149,50 @@ class Belief:
 def spread_of_costs(
     space: Space, history: History, trials: Reversible[Trial], by: str | None = None
 ) -> float:
-    """The standard deviation of the logarithm of a cost from one training of a configuration to the
-    next; 0 if costs are exact. `trials` tell where the costs come from that the history has; `by`
-    names them, None for those of the study.
+    """How far the cost of a new training may be from the usual one; see `usual_costs`."""
+    return usual_costs(space, history, trials, by)[0]
 
-    They are exact if all repeats cost the same. Without repeats, costs that no clock has measured
+
+def usual_costs(
+    space: Space, history: History, trials: Reversible[Trial], by: str | None = None
+) -> tuple[float, Array]:
+    """What a model believes the configurations of the finished trials to cost usually (n,), after
+    the standard deviation of the logarithm of the cost of a new training around it: how much costs
+    vary, and how uncertain the model is. If costs are exact, that is 0, and trials cost usually
+    what they did cost. `trials` tell where the costs come from that the history has; `by` names
+    them, None for those of the study.
+
+    Costs are exact if all repeats cost the same. Without repeats, costs that no clock has measured
     are exact, too, unless a model with noise makes them clearly more probable."""
     last = next((trial for trial in reversed(trials) if trial.finished), None)
     measured = last is not None and _is_measured(last, by)
-    history = comparable(space, history)
-    history = history.take(np.flatnonzero((history.cost > 0.0) & ~history.raced))
-    history = history.take(spread_evenly(np.arange(len(history.X)), _MOST_COSTS))
+    sizes, every = history.sizes.finished, history
+    modelled = (history.cost > 0.0) & ~history.raced
+    if space.size_name is None:
+        modelled &= sizes == sizes.max(initial=0.0)
+    history = history.take(spread_evenly(np.flatnonzero(modelled), _MOST_COSTS))
     logs = np.log(history.cost)
     apart = [float(np.ptp(logs[rows])) for rows in repeats(history)]
     varies = measured or bool(apart)
     if max(apart, default=1.0) < _EQUAL or len(logs) < (2 if varies else _FEWEST):
-        return 0.0
+        return 0.0, every.cost
 
-    def fit(process: GaussianProcess) -> GPPredictor:
+    def fit(process: GaussianProcess) -> tuple[GPPredictor, CostScale]:
         rng = np.random.default_rng(0)  # not used: there is no start
         price = fit_price(process, Quality(), history, log=True, columns=space.columns, rng=rng)
         assert isinstance(price.model, GPPredictor)
-        return price.model
+        return price.model, price.scale
 
     if not varies:
-        noisy, exact = fit(replace(_COST, robust=False)), fit(_EXACT_COST)
+        (noisy, _), (exact, _) = fit(replace(_COST, robust=False)), fit(_EXACT_COST)
         if noisy.log_density < exact.log_density + _CLEAR:
-            return 0.0
-    model = fit(_COST)
-    # The cost of a trial with k folds is a mean of k, whose variance is a k-th of that of one
-    # training. A goal doubles the square of what it gets here, for (k + 1) of these k-ths.
-    folds = 1 if last is None else last.trainings
-    return math.sqrt(model.noise * (folds + 1) / 2) * model.scale.scale
+            return 0.0, every.cost
+    model, scale = fit(_COST)
+    usual, logs = every.cost.copy(), model.predict(every.X[modelled])
+    usual[modelled] = [scale.inverse(c) for c in logs.mean.tolist()]
+    folds = 1 if last is None else last.trainings  # the cost of a trial is the mean of so many
+    one = math.sqrt(folds * model.noise) * model.scale.scale
+    return math.hypot(one, float(np.median(logs.std))), usual
 
 
 def _is_measured(trial: Trial, by: str | None) -> bool:

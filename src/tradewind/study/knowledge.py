@@ -16,7 +16,7 @@ from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
 from tradewind.goals import CheapestWithin, Goal
 from tradewind.goals.text import AnyGoal, read_goal
-from tradewind.optimizer.belief import Belief, spread_of_costs
+from tradewind.optimizer.belief import Belief, usual_costs
 from tradewind.optimizer.believed import believed, noise_of_one_result
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import with_repeats
@@ -35,7 +35,7 @@ class Knowledge:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._believed: tuple[object, History] | None = None
-        self._spreads: tuple[object, float] | None = None
+        self._costs: tuple[object, tuple[float, Array]] | None = None
         self._noise: tuple[object, ResultNoise | None] | None = None
 
     @property
@@ -89,7 +89,16 @@ class Knowledge:
         noise = self.noise(history)
         history, goal = self.settled(history, goal)
         known = self.as_believed(history) if believed else history
-        return Known(trials, history, known, goal, self.strategy, self.scale(trials), noise)
+        return Known(
+            trials,
+            history,
+            known,
+            goal,
+            self.strategy,
+            self.scale(trials),
+            noise,
+            lambda: self._usual(history, goal.by)[1],
+        )
 
     def find(self, trial: Trial | int) -> FinishedTrial:
         """The finished trial that is given, as a trial or by its number."""
@@ -129,17 +138,17 @@ class Knowledge:
 
     def ready(self, goal: Goal, history: History) -> Goal:
         """The goal with a reference, which also knows how much costs vary."""
-        return self.settle(goal, history).with_spread(partial(self._spread, history, goal.by))
+        return self.settle(goal, history).with_spread(lambda: self._usual(history, goal.by)[0])
 
-    def _spread(self, history: History, by: str | None) -> float:
-        """How much costs vary from one training to the next. The last answer is kept."""
+    def _usual(self, history: History, by: str | None) -> tuple[float, Array]:
+        """How much costs vary, and what trials cost usually. The last answer is kept."""
         key = (by, history.number, history.X.tobytes(), history.cost.tobytes())
-        kept = self._spreads  # read once: another thread may replace it
+        kept = self._costs  # read once: another thread may replace it
         if kept is None or kept[0] != key:
             state = self._session.state
             trials = list(state.trials.values())  # another thread may add to them
-            spread = single_threaded(spread_of_costs, state.space, history, trials, by)
-            kept = self._spreads = (key, spread)
+            found = single_threaded(usual_costs, state.space, history, trials, by)
+            kept = self._costs = (key, found)
         return kept[1]
 
     def noise(self, history: History) -> ResultNoise | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from tradewind.study.compare import compare_trials
 from tradewind.study.explain import Explanation
 from tradewind.study.ranking import Contest, efficient_trials
 from tradewind.study.words import Scale, at_cost, chance_to_keep, goal_in_words, unit_of_costs
-from tradewind.types import FinishedTrial
+from tradewind.types import Array, FinishedTrial
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,11 @@ class Known:
     strategy: Strategy
     scale: Scale
     noise: ResultNoise | None  # of one result
+    usual: Callable[[], Array]  # what the trials cost usually
 
     @cached_property
     def contest(self) -> Contest:
-        return Contest.of(self.history, self.believed, self.strategy)
+        return Contest.of(self.history, self.believed, self.strategy, self.usual)
 
     def qualified(self) -> Contest:
         """The contest, or `NothingQualifies` if no trial that may win meets the condition of the
@@ -55,7 +56,7 @@ class Known:
         """That no trial meets the condition of the goal, and which one comes closest; nothing if
         one does."""
         goal, seen = self.goal, self.contest.seen
-        if goal.qualifies(seen.quality, seen.cost, seen.noise).any():
+        if goal.qualifies(seen.quality, self.contest.cost(goal), seen.noise).any():
             return ""
         unit = unit_of_costs(self.trials, goal.by)
         said = f"no finished trial meets the goal, {goal_in_words(goal, unit)}"

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from tradewind.goals import Goal, best_first, best_of, efficient
+from tradewind.goals import BestUnder, Goal, best_first, best_of, efficient
 from tradewind.optimizer.history import History, alike
 from tradewind.optimizer.repeats import configurations
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
@@ -23,18 +24,30 @@ class Contest:
     """The trials that may win, ready to be asked for the winner under many goals. If none meets the
     condition of a goal, the one that comes closest wins: `Known.qualified` checks before.
 
-    `allowed` (n,) are those trials, `rows` their indices, and `seen` what is believed of them."""
+    `allowed` (n,) are those trials, `rows` their indices, and `seen` what is believed of them.
+    `usual` tells what all trials cost usually (n,)."""
 
     history: History
     allowed: Mask
     rows: Indices
     seen: History
+    usual: Callable[[], Array]
 
     @classmethod
-    def of(cls, history: History, believed: History, strategy: Strategy) -> Contest:
+    def of(
+        cls, history: History, believed: History, strategy: Strategy, usual: Callable[[], Array]
+    ) -> Contest:
         allowed = may_win(strategy, believed)
         rows = np.flatnonzero(allowed)
-        return cls(history, allowed, rows, believed.take(rows))
+        return cls(history, allowed, rows, believed.take(rows), usual)
+
+    def cost(self, goal: Goal) -> Array:
+        """The costs of these trials that count under a settled goal. Under a limit on costs that
+        vary, a trial that cost less than usual counts with its usual cost: of many trials, the best
+        one below the limit is often there by luck."""
+        if isinstance(goal, BestUnder) and goal.spread > 0.0:
+            return np.maximum(self.seen.cost, self.usual()[self.rows])
+        return self.seen.cost
 
     def leader(self, goal: Goal) -> int:
         """The index of the best trial under a settled goal; of repeats, the first. Among equals the
@@ -67,7 +80,7 @@ class Contest:
         return found, int(np.flatnonzero(order == found[-1])[0]) + 1 - len(found)
 
     def _utility(self, goal: Goal) -> Array:
-        return goal.utility(self.seen.quality, self.seen.cost, self.seen.noise)
+        return goal.utility(self.seen.quality, self.cost(goal), self.seen.noise)
 
     def winner(self, goal: Goal) -> int:
         """The index of the best trial under a settled goal. Of repeats, it is the typical one."""

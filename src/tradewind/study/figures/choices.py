@@ -159,9 +159,10 @@ def limit_steps(known: Known, settled: Goal) -> list[Step]:
     far, in order of cost. `settled` is the goal with any limit."""
     assert isinstance(settled, BestUnder)
     seen = known.contest.seen
-    order = np.argsort(seen.cost, kind="stable")
-    order = order[np.isfinite(seen.cost[order])]
-    cost, quality = seen.cost[order], seen.quality[order]
+    counted = known.contest.cost(settled)
+    order = np.argsort(counted, kind="stable")
+    order = order[np.isfinite(counted[order])]
+    cost, quality = counted[order], seen.quality[order]
     best_before = np.maximum.accumulate(np.append(-math.inf, quality))[:-1]
     found: list[Step] = []
     for limit in dict.fromkeys(cost[quality > best_before].tolist()):
