@@ -188,11 +188,11 @@ def usual_costs(
         if noisy.log_density < exact.log_density + _CLEAR:
             return 0.0, every.cost
     model, scale = fit(_COST)
-    usual, logs = every.cost.copy(), model.predict(every.X[modelled])
-    usual[modelled] = [scale.inverse(c) for c in logs.mean.tolist()]
+    usual, expected = every.cost.copy(), model.predict(every.X[modelled])
+    usual[modelled] = [scale.inverse(c) for c in expected.mean.tolist()]
     folds = 1 if last is None else last.trainings  # the cost of a trial is the mean of so many
     one = math.sqrt(folds * model.noise) * model.scale.scale
-    return math.hypot(one, float(np.median(logs.std))), usual
+    return math.hypot(one, float(np.median(expected.std))), usual
 
 
 def _is_measured(trial: Trial, by: str | None) -> bool:

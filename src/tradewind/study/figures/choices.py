@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tradewind.goals import BestUnder, Goal, Tradeoff, best_first
+from tradewind.goals import BestUnder, Tradeoff, best_first
 from tradewind.study.figures.facts import Facts
 from tradewind.study.known import Known
 from tradewind.types import Array
@@ -33,8 +33,8 @@ class Step:
 @dataclass(frozen=True)
 class Choices:
     """What a reader may choose between. `alpha` and `limit` are those of the goal, if it has one of
-    them; `largest` is the largest α that is worth trying. Limits are kept with `confidence`, and
-    those from the `lowest` to the `highest` choose a trial."""
+    them; `largest` is the largest α that is worth trying. `under` is the settled goal with any
+    limit, and limits from the `lowest` to the `highest` choose a trial."""
 
     tradeoff: Tradeoff
     alpha: float | None
@@ -42,7 +42,7 @@ class Choices:
     largest: float
     by_alpha: list[Step]
     by_limit: list[Step]
-    confidence: float
+    under: BestUnder
     lowest: float
     highest: float
 
@@ -63,7 +63,9 @@ def choices(facts: Facts) -> Choices | None:
     by_alpha = alpha_steps(known, tradeoff)
     largest = max(1.25 * by_alpha[-1].start, alpha or 0.0) or 1.0
     limited = facts.goal if isinstance(facts.goal, BestUnder) else BestUnder(1.0, by=tradeoff.by)
-    by_limit = limit_steps(known, facts.settle(limited))
+    under = facts.settle(limited)
+    assert isinstance(under, BestUnder)
+    by_limit = limit_steps(known, under)
     return Choices(
         tradeoff,
         alpha,
@@ -71,7 +73,7 @@ def choices(facts: Facts) -> Choices | None:
         min(largest, 1e300),
         by_alpha,
         by_limit,
-        limited.confidence,
+        under,
         by_limit[0].start,
         float(np.nanmax(known.contest.seen.cost)),
     )
@@ -154,10 +156,9 @@ def _number(bits: int) -> float:
 # ---- limits ----
 
 
-def limit_steps(known: Known, settled: Goal) -> list[Step]:
+def limit_steps(known: Known, settled: BestUnder) -> list[Step]:
     """For every limit from the lowest that a trial keeps, the trial that is chosen: the best so
     far, in order of cost. `settled` is the goal with any limit."""
-    assert isinstance(settled, BestUnder)
     seen = known.contest.seen
     counted = known.contest.cost(settled)
     order = np.argsort(counted, kind="stable")

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tradewind.charts.chart import Chart
-from tradewind.goals import BestUnder, Goal, Tradeoff
+from tradewind.goals import Goal, Tradeoff
 from tradewind.space.conditions import written
 from tradewind.space.parameters import Float, Int, Parameter, TrainSize
 from tradewind.study.figures.choices import Choices, Step, choices
@@ -188,10 +188,12 @@ def offered(facts: Facts) -> dict[str, Any] | None:
             "unit": facts.cost.unit,
             "own": found.limit,
             "said": "" if found.limit is None else f"At most {facts.cost.exact(found.limit)}.",
-            "confidence": found.confidence,
+            "confidence": found.under.confidence,
             "low": found.lowest,
             "high": found.highest,
-            "steps": _steps(facts, found.by_limit, lambda cost: BestUnder(cost or 1.0, by=goal.by)),
+            "steps": _steps(
+                facts, found.by_limit, lambda cost: replace(found.under, cost=cost or 1.0)
+            ),
         },
     }
 
