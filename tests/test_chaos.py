@@ -26,7 +26,7 @@ TARGETS = {  # what is needed for a release
     "kills": 2_000,
     "signals": 10_000,
     "cuts": 500,
-    "flips": 2_100,
+    "flips": 4_000,
     "restarts": 50,
     "promotions": 5,
     "crowds": 4 * 64,

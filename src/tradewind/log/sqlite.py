@@ -195,15 +195,11 @@ class SqliteLog:
             check_same(head, *self._end(db, head), self._place)
             now, stalls = self._lease(db, trials, seconds), latest_stalls()
             query = "SELECT trial, until, seconds FROM leases WHERE study = ?"
-            rows = db.execute(query, (self._study,)).fetchall()
-            left = {
-                trial: max(until - now, 0.0)
-                for trial, until, length in rows
-                if is_leased(until, length, now, stalls)
-            }
+            rows = db.execute(query, (self._study,))
+            leases = [(n, until - now, is_leased(until, s, now, stalls)) for n, until, s in rows]
             if trials:
-                self._unlease(db, [trial for trial, *_ in rows if trial not in left])
-            return left
+                self._unlease(db, [number for number, _, holds in leases if not holds])
+            return {number: max(left, 0.0) for number, left, holds in leases if holds}
 
         with self._stalls.value.watch(write=write) as latest_stalls:
             return self._file.run(work, write=write)
