@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.studies import create
+from tradewind.goals import efficient
 from tradewind.optimizer.believed import believed
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import with_repeats
@@ -81,6 +82,23 @@ def test_trials_of_different_sizes_are_believed_apart() -> None:
     belief = believed(LINE, replace(history, noise=np.full(16, 0.02**2)))
     assert belief.quality[:8].tolist() == pytest.approx([0.22] * 8, abs=0.02)
     assert belief.quality[8:].tolist() == pytest.approx([0.82] * 8, abs=0.02)
+
+
+def test_a_difference_of_belief_below_its_error_decides_nothing() -> None:
+    xs = np.linspace(0, 1, 21)
+    history = seen(*((x, 0.97 - 0.2 * (x - 0.5) ** 2) for x in xs.tolist()))
+    quality, cost = history.quality.copy(), np.full(21, 5.0)
+    (cheap, dear), better = (9, 10), 4
+    quality[[cheap, dear]], cost[[cheap, dear]] = (0.982, 0.980), (0.138, 0.454)
+    noisy = replace(history, quality=quality, cost=cost, noise=np.full(21, 0.01**2))
+    belief = believed(LINE, noisy)
+    assert belief.quality[cheap] == belief.quality[dear]
+    assert efficient(belief.quality, cost)[-1] == cheap
+    unchanged = believed(LINE, replace(noisy, cost=np.full(21, np.nan))).quality
+    assert 0.0 < unchanged[dear] - unchanged[cheap] < 0.005
+    quality[better], cost[better] = 0.99, 0.1  # a lucky result at a bad place
+    belief = believed(LINE, replace(noisy, quality=quality, cost=cost))
+    assert belief.quality[better] < belief.quality[dear] - 0.01
 
 
 def test_over_many_searches_the_believed_best_is_better_than_the_luckiest() -> None:

@@ -346,6 +346,21 @@ def test_without_noise_the_best_is_the_best_result() -> None:
     assert study.best.number == 1
 
 
+def test_a_frontier_by_belief_shows_the_belief_beside_the_result() -> None:
+    study = added(*({"value": 0.9 + 0.01 * (i % 3), "cost": 1.0 + i} for i in range(6)))
+    assert study.frontier().believed == {}  # nothing is known about the noise
+    study.add({"x": 0.2}, 0.9, cost=3.0)
+    frontier = study.frontier()
+    numbers = [trial.number for trial in frontier]
+    assert list(frontier.believed) == numbers
+    boards = {entry.trial.number: entry.believed for entry in study.leaderboard(20)}
+    assert all(boards.get(n, b) == b for n, b in frontier.believed.items())
+    assert "believed" in repr(frontier)
+    assert "believed" in frontier._repr_html_()
+    assert "believed" in study._repr_html_()
+    assert study.frontier(believed=False).believed == {}
+
+
 # ---- words ----
 
 

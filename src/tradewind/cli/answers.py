@@ -178,7 +178,10 @@ def frontier(study: Study, tolerance: float | str | None, by: str | None) -> Dat
     """The efficient trials, cheapest first."""
     trials = study.frontier(tolerance=tolerance, by=by)
     name = by if by is not None else study.goal.by
-    entries = [trial_data(trial, name) for trial in trials]
+    entries = [
+        trial_data(trial, name) | {"believed": trials.believed.get(trial.number)}
+        for trial in trials
+    ]
     return {
         "study": study.name,
         "cost": name or study.cost_name,

@@ -120,15 +120,20 @@ def add_row(to: Table, *cells: str) -> None:
 
 
 def trials_table(entries: Iterable[Data], value: str, unit: str) -> Table:
-    """Trials with value, cost and parameters."""
+    """Trials with value, cost and parameters, and with what is believed of noisy results."""
     listed = list(entries)
+    noisy = any(e.get("believed") is not None for e in listed)
     sized = any(e["train_size"] < 1.0 and e["size_parameter"] is None for e in listed)
-    heads = ("trial", value, cost_label(unit), *(["data"] * sized), "parameters")
-    made = table(*heads, right=(0, 2))
-    made.columns[1].no_wrap = True
-    for e, shown in zip(listed, aligned(e["value"] for e in listed), strict=True):
+    belief = ["believed"] * noisy
+    heads = ("trial", value, *belief, cost_label(unit), *(["data"] * sized), "parameters")
+    made = table(*heads, right=(0, 2 + noisy))
+    for column in made.columns[1 : 2 + noisy]:
+        column.no_wrap = True
+    beliefs = aligned(e.get("believed") for e in listed)
+    values = aligned(e["value"] for e in listed)
+    for e, shown, believed in zip(listed, values, beliefs, strict=True):
         size = [percent(e["train_size"])] * sized
-        row = (str(e["trial"]), shown, cost(e["cost"], unit), *size)
+        row = (str(e["trial"]), shown, *([believed] * noisy), cost(e["cost"], unit), *size)
         add_row(made, *row, params_text(e["params"]))
     return made
 

@@ -12,12 +12,13 @@ import numpy as np
 
 from tradewind.data.estimates import ResultNoise
 from tradewind.data.noise import repeat_noise
+from tradewind.goals import best_of, efficient
 from tradewind.optimizer.belief import Belief
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import Noise, noise_of, repeats, whole_runs, with_repeats
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
-from tradewind.types import Array
+from tradewind.types import Array, Indices, Normal
 
 _REACH = 3.0  # how many standard errors a model may move a result
 _OWN = 9.0  # the variance of one result, in units of what is a configuration's own
@@ -35,7 +36,10 @@ def believed(space: Space, history: History) -> History:
     What the model does not explain is partly the configuration's own, which no neighbour knows: as
     much as results scatter around the model beyond their known noise, but at least a ninth of the
     variance of one run. Otherwise a model to which all results are noise would choose among them at
-    random."""
+    random.
+
+    A difference of belief below its standard error decides nothing: a trial with a better result at
+    a lower cost is then believed to be as good."""
     history = with_repeats(history)
     groups = repeats(history)
     if not groups and not history.noise.any():
@@ -49,13 +53,18 @@ def believed(space: Space, history: History) -> History:
         noise[rows] = _mean(history.noise[whole]) / len(whole)
         runs[rows] = len(whole)
     if noise.any():
-        model, unexplained = _posterior_mean(space, history)
-        drawn = within_reach(model, quality, noise)
+        model, unexplained = _posterior(space, history)
+        drawn, result = within_reach(model.mean, quality, noise), quality
         own = np.maximum(np.square(unexplained), noise * runs / _OWN)
-        drawn += own / np.maximum(own + noise, 1e-300) * (quality - drawn)
+        weight = own / np.maximum(own + noise, 1e-300)
+        drawn += weight * (quality - drawn)
+        error = np.hypot(np.sqrt(weight * noise), (1.0 - weight) * model.std)
         quality = np.where(np.isfinite(drawn) & (noise > 0.0), drawn, quality)
         for rows in groups:  # a model's answers for the same point may differ in the last digit
-            quality[rows] = quality[rows[0]]
+            quality[rows], error[rows] = quality[rows[0]], error[rows[0]]
+        for rows in _of_one_size(space, history):
+            rows = rows[~history.raced[rows]]
+            quality[rows] = _decided(quality[rows], error[rows], result[rows], cost[rows])
     return replace(history, quality=quality, cost=cost, noise=noise)
 
 
@@ -66,28 +75,46 @@ def within_reach(model: Array, quality: Array, noise: Array) -> Array:
     return np.clip(model, quality - reach, quality + reach)
 
 
+def _decided(quality: Array, error: Array, result: Array, cost: Array) -> Array:
+    """The believed qualities (n,), raised to that of a trial that may be chosen wherever the result
+    is at least as good, the cost is lower, and the difference is below its standard error."""
+    decided = quality.copy()
+    if not len(quality):
+        return decided
+    for best in {best_of(quality, cost), *efficient(quality, cost).tolist()}:
+        beats = (result >= result[best]) & (cost < cost[best])
+        beats &= quality[best] - quality <= np.hypot(error, error[best])
+        decided[beats] = np.maximum(decided[beats], quality[best])
+    return decided
+
+
 def _mean(values: Array) -> float:
     """The mean of those that are known; NaN if none is."""
     known = values[np.isfinite(values)]
     return float((known / len(known)).sum()) if len(known) else np.nan
 
 
-def _posterior_mean(space: Space, history: History) -> tuple[Array, Array]:
-    """The mean (n,) of a model's belief about the finished trials, and the standard deviation of
-    what it does not explain. Trials of different training sizes are modelled apart, unless the size
-    is a column."""
+def _posterior(space: Space, history: History) -> tuple[Normal, Array]:
+    """A model's belief about the finished trials (n,), and the standard deviation of what it does
+    not explain."""
     rng = proposal_rng(history.seed, history.number)
     history = replace(history, cost=np.full_like(history.cost, np.nan))  # no model of it is needed
+    mean, std, unexplained = np.empty((3, len(history.X)))
+    for rows in _of_one_size(space, history):
+        part = history.take(rows)
+        belief = Belief.of(space, part, rng=rng, max_points=_MAX_POINTS)
+        known = belief.quality(part.X)
+        mean[rows], std[rows], unexplained[rows] = known.mean, known.std, belief.unexplained
+    return Normal(mean, std), unexplained
+
+
+def _of_one_size(space: Space, history: History) -> list[Indices]:
+    """The finished trials of each training size, which are modelled apart unless the size is a
+    column."""
     sizes = history.sizes.finished
     if space.size_name is not None:
         sizes = np.ones_like(sizes)
-    mean, unexplained = np.empty(len(history.X)), np.empty(len(history.X))
-    for size in np.unique(sizes):
-        rows = np.flatnonzero(sizes == size)
-        part = history.take(rows)
-        belief = Belief.of(space, part, rng=rng, max_points=_MAX_POINTS)
-        mean[rows], unexplained[rows] = belief.quality(part.X).mean, belief.unexplained
-    return mean, unexplained
+    return [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
 
 
 def noise_of_one_result(space: Space, history: History) -> ResultNoise | None:

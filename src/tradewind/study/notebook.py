@@ -48,19 +48,23 @@ def study_card(study: StudyResults) -> str:
     return title + paragraph(best) + efficient
 
 
-def frontier_table(
-    trials: Iterable[FinishedTrial],
-    believed: Mapping[int, float],
-    by: str | None,
-    metric: str | None,
-) -> Listed[FinishedTrial]:
+class Efficient(Listed[FinishedTrial]):
     """Efficient trials as a list that is shown as a table. `believed` are the values that a model
     believes, by the number of the trial, if results are noisy; `by` names the cost that counts."""
-    columns = ["trial", metric or "value", "believed", "cost", "training size", "parameters"]
-    if not believed:
-        columns.remove("believed")
-    row = partial(_row, believed=believed, by=by)
-    return Listed(trials, columns, row, caption="Efficient trials, cheapest first")
+
+    def __init__(
+        self,
+        trials: Iterable[FinishedTrial],
+        believed: Mapping[int, float],
+        by: str | None,
+        metric: str | None,
+    ) -> None:
+        self.believed = believed
+        columns = ["trial", metric or "value", "believed", "cost", "training size", "parameters"]
+        if not believed:
+            columns.remove("believed")
+        row = partial(_row, believed=believed, by=by)
+        super().__init__(trials, columns, row, caption="Efficient trials, cheapest first")
 
 
 def _row(trial: FinishedTrial, believed: Mapping[int, float], by: str | None) -> list[str]:

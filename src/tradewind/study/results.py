@@ -18,7 +18,6 @@ from tradewind.engine.session import Session
 from tradewind.errors import no_attribute
 from tradewind.goals import Frontier, Goal
 from tradewind.goals.text import AnyGoal, read_goal
-from tradewind.html import Listed
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.study.compare import LEVEL, Comparison, compare_trials, find
 from tradewind.study.explain import Explanation
@@ -32,7 +31,7 @@ from tradewind.study.insights import (
 )
 from tradewind.study.knowledge import Knowledge
 from tradewind.study.leaderboard import Leaderboard, leaderboard
-from tradewind.study.notebook import frontier_table, study_card
+from tradewind.study.notebook import Efficient, study_card
 from tradewind.study.predictions import Predicted, Wanted, predict
 from tradewind.study.ranking import efficient_trials
 from tradewind.study.recommend import Recommendation, check_costs, recommendation
@@ -251,13 +250,13 @@ class StudyResults:
         tolerance: float | str | None = None,
         by: str | None = None,
         believed: bool = True,
-    ) -> Listed[FinishedTrial]:
+    ) -> Efficient:
         """The efficient trials, cheapest first: no other trial is both better and cheaper.
 
         If results are known to be noisy, trials are compared and ordered by what is believed of
         them, as `best_for` does. Repeats of a configuration count as one, with their mean cost; the
-        one that is closest to their mean is listed. With `believed=False`, results count as they
-        are.
+        one that is closest to their mean is listed, and `believed` has the value that each is
+        believed to have. With `believed=False`, results count as they are.
 
         With a `tolerance`, a trial is left out if it is better than a cheaper one by no more than
         that, or cheaper than a better one by no more than the clock can tell. It is an amount of
@@ -279,7 +278,7 @@ class StudyResults:
         values: dict[int, float] = {}
         if not np.array_equal(known.quality, history.quality):
             values = {trials[i].number: float(history.sign * known.quality[i]) for i in chosen}
-        return frontier_table((trials[i] for i in chosen), values, by, self.metric)
+        return Efficient((trials[i] for i in chosen), values, by, self.metric)
 
     def recommend(self) -> Recommendation:
         """What to train, as the strategy sees it, and the value and cost to expect. This is `best`
