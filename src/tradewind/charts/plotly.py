@@ -178,23 +178,16 @@ def _bound(figure: go.Figure, x: Scale, column: int, palette: Palette) -> None:
     """The area beyond the bound of an axis, and a line at the bound if it is within the axis."""
     assert x.axis.bound is not None
     value, text = x.axis.bound
-    if value >= x.high:
-        return
-    place = {"row": 1, "col": column, "yref": "y domain", "y0": 0, "y1": 1}
-    start, colour = max(value, x.low), palette.roles["chosen"]
-    figure.add_shape(
-        type="rect", x0=start, x1=x.high, fillcolor=colour, opacity=0.07, line_width=0, **place
-    )
-    logs = np.log10([x.low, x.high]) if x.axis.scale == "log" else [x.low, x.high]
-    figure.update_xaxes(range=list(logs), row=1, col=column)
-    if value > x.low:
-        figure.add_shape(
-            type="line", x0=value, x1=value, line={"color": colour, "dash": "dot"}, **place
-        )
-        at = np.log10(value) if x.axis.scale == "log" else value  # only shapes take it as it is
-        note = {"text": _plain(text), "showarrow": False, "yref": "y domain", "y": 0.02}
+    place, colour = {"row": 1, "col": column}, palette.roles["chosen"]
+    if value < x.high:
+        shade = {"fillcolor": colour, "opacity": 0.07, "line_width": 0}
+        figure.add_vrect(max(value, x.low), x.high, **shade, **place)
+        ends = np.array([x.low, x.high])
+        figure.update_xaxes(range=np.log10(ends) if x.axis.scale == "log" else ends, **place)
+    if x.low < value < x.high:
         side = "left" if x.at([value])[0] < 0.75 else "right"
-        figure.add_annotation(x=float(at), xanchor=side, row=1, col=column, **note)
+        label = {"text": _plain(text), "textangle": 0, "textposition": "start", "xanchor": side}
+        figure.add_vline(value, line={"color": colour, "dash": "dot"}, label=label, **place)
 
 
 def _axis(axis: Axis, ticks: Sequence[tuple[float, str]], letters: int) -> dict[str, Any]:

@@ -147,9 +147,7 @@ def at_cost(cost: float, unit: str) -> str:
 
 def within(limit: float, unit: str) -> str:
     """`within 10 min`, `within 2 GB`, `within a cost of 3.2 (money)`."""
-    if unit in ("s", "bytes"):
-        return f"within {exact(limit, unit)}"
-    return f"within a cost of {limit:g}" + (f" ({unit})" if unit else "")
+    return f"within {'' if unit in ('s', 'bytes') else 'a cost of '}{exact(limit, unit)}"
 
 
 def goal_in_words(goal: Goal, unit: str) -> str:
@@ -172,10 +170,10 @@ def chance_to_keep(goal: Goal, cost: float | None) -> str:
 
 
 def exact(cost: float, unit: str) -> str:
-    """An amount of time or memory that the user has chosen, in a unit in which it is round: `90 s`,
-    `95 min`, and only otherwise `1.5 s` or `1.234 GB`."""
-    if unit == "bytes":
-        return memory(cost, 9)
+    """An amount that the user has chosen: `3.25 (money)`, `1.234 GB`, and time in a unit in which
+    it is round: `90 s`, `95 min`, and only otherwise `1.5 s`."""
+    if unit != "s":
+        return memory(cost, 9) if unit == "bytes" else f"{cost:g}" + (f" ({unit})" if unit else "")
     units = (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
     amounts = [(round(cost / length, 9), name) for name, length in units]
     fit = [it for it in amounts if 1.0 <= it[0] < 1000.0 and float(f"{it[0]:.4g}") == it[0]]

@@ -23,7 +23,6 @@ from tradewind.study.words import (
     Scale,
     as_sentence,
     cost_amount,
-    exact,
     goal_in_words,
     share,
     shown,
@@ -67,12 +66,6 @@ class Cost:
     def say(self, cost: float) -> str:
         """`3.2 min`."""
         return cost_amount(cost, self.unit)
-
-    def exact(self, cost: float) -> str:
-        """A cost that a user has chosen: `95 min`."""
-        if self.unit in ("s", "bytes"):
-            return exact(cost, self.unit)
-        return f"{cost:g}{f' ({self.unit})' if self.unit else ''}"
 
 
 @dataclass(frozen=True)

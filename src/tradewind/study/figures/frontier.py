@@ -25,7 +25,7 @@ from tradewind.study.figures.draw import (
 )
 from tradewind.study.figures.facts import Facts
 from tradewind.study.figures.focus import beyond, limits
-from tradewind.study.words import percent
+from tradewind.study.words import exact, percent
 from tradewind.types import Indices
 
 NAME, TITLE = "frontier", "Quality against cost"
@@ -75,7 +75,7 @@ def _costs(facts: Facts) -> Axis:
     axis, goal = cost_axis(facts), facts.goal
     if not isinstance(goal, BestUnder):
         return axis
-    return replace(axis, bound=(goal.cost, f"limit: {facts.cost.exact(goal.cost)}"))
+    return replace(axis, bound=(goal.cost, f"limit: {exact(goal.cost, facts.cost.unit)}"))
 
 
 def _margin_note(facts: Facts) -> str:

@@ -30,6 +30,7 @@ from tradewind.study.figures.rows import table
 from tradewind.study.figures.timeline import timeline
 from tradewind.study.figures.values import label
 from tradewind.study.running import expected_seconds, running_trials
+from tradewind.study.words import exact
 from tradewind.types import State
 
 if TYPE_CHECKING:
@@ -171,12 +172,12 @@ def offered(facts: Facts) -> dict[str, Any] | None:
     found: Choices | None = choices(facts)
     if found is None:
         return None
-    goal = found.tradeoff
+    goal, unit = found.tradeoff, facts.cost.unit
     return {
         "points": facts.scale.points,
         "tradeoff": {
             "reference": goal.reference,
-            "unit": facts.cost.unit,
+            "unit": unit,
             "by": goal.by,
             "capped": goal.capped,
             "alpha": found.alpha,
@@ -185,9 +186,9 @@ def offered(facts: Facts) -> dict[str, Any] | None:
             "steps": _steps(facts, found.by_alpha, lambda alpha: replace(goal, alpha=alpha)),
         },
         "limit": {
-            "unit": facts.cost.unit,
+            "unit": unit,
             "own": found.limit,
-            "said": "" if found.limit is None else f"At most {facts.cost.exact(found.limit)}.",
+            "said": "" if found.limit is None else f"At most {exact(found.limit, unit)}.",
             "confidence": found.under.confidence,
             "low": found.lowest,
             "high": found.highest,
@@ -205,7 +206,7 @@ def _price(facts: Facts) -> str:
         return ""
     of = (" of " if scale.points else " in ") + scale.name
     worth = scale.amount(goal.alpha) + of * (scale.metric is not None or not scale.points)
-    return f"{facts.cost.exact(goal.reference)} is worth {worth}."
+    return f"{exact(goal.reference, facts.cost.unit)} is worth {worth}."
 
 
 def _steps(facts: Facts, steps: list[Step], goal: Callable[[float], Goal]) -> list[dict[str, Any]]:
