@@ -60,6 +60,7 @@ def test_a_tradeoff_weighs_the_score_against_the_time_of_one_fit() -> None:
     costs = fitted.cv_results_["mean_fit_time"]
     assert costs == pytest.approx(10 * fitted.cv_results_["param_quality"].astype(float) ** 2)
     assert [trial.cost for trial in fitted.study_.trials] == pytest.approx(costs)
+    assert {trial.usage and trial.usage.clock for trial in fitted.study_.trials} == {"wall"}
 
 
 @pytest.mark.usefixtures("clock")
