@@ -9,7 +9,7 @@ import pytest
 
 from tests.studies import create
 from tradewind.goals import efficient
-from tradewind.optimizer.believed import believed
+from tradewind.optimizer.believed import believed, noise_of_one_result
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import with_repeats
 from tradewind.space import Float, Space
@@ -44,7 +44,24 @@ def test_repeats_count_as_one_result_and_share_their_cost() -> None:
     belief = believed(LINE, history)
     assert belief.quality[0] == belief.quality[1]
     assert belief.cost.tolist() == pytest.approx([2.0, 2.0, np.nan], nan_ok=True)
-    assert belief.noise.tolist() == pytest.approx([0.25, 0.25, 0.5])
+    one = noise_of_one_result(LINE, history)
+    assert one is not None
+    assert belief.noise.tolist() == pytest.approx([one.std**2 / 2, one.std**2 / 2, one.std**2])
+
+
+def test_few_repeats_say_less_about_the_noise_than_a_model_does() -> None:
+    xs = np.linspace(0, 1, 15).tolist()
+    results = [(x, -((x - 0.5) ** 2)) for x in xs]
+    few = noise_of_one_result(LINE, seen(*results, (0.5, 0.1)))
+    assert few is not None
+    assert (few.freedom, few.std < 0.06) == (15.0, True)  # a model of all 16 is surer than one pair
+    many = noise_of_one_result(LINE, seen(*results, *((0.5, 0.1 * (i % 2)) for i in range(10))))
+    assert many is not None
+    assert many.freedom == 10.0
+    assert noise_of_one_result(LINE, seen(*results)) is None
+    exact = noise_of_one_result(LINE, seen(*results, results[3]))
+    assert exact is not None
+    assert exact.std == 0.0
 
 
 def test_repeats_reveal_the_noise_of_the_others() -> None:

@@ -277,6 +277,8 @@ def test_one_estimate_of_the_noise_is_behind_all_answers() -> None:
     assert (pair.value.margin(0.9) or 1.0) < 0.03  # not ± 0.12 for a pair that differs by 0.008
     error = pair.value.error or 0.0
     assert [entry.value.error for entry in single] == [pytest.approx(error * 2**0.5)] * len(single)
+    believed = study._knowledge.known(None).believed
+    assert believed.noise[[0, -1]].tolist() == pytest.approx([2.0 * error**2, error**2])
     unrepeated = study.compare(single[0].trial, single[1].trial)
     assert unrepeated.known_from == "repeats"
     assert unrepeated.difference.error == pytest.approx(2.0 * error)

@@ -40,7 +40,7 @@ def believed(space: Space, history: History) -> History:
 
     A difference of belief below its standard error decides nothing: a trial with a better result at
     a lower cost is then believed to be as good."""
-    history = with_repeats(history)
+    history = with_noise(history, noise_of_one_result(space, history))
     groups = repeats(history)
     if not groups and not history.noise.any():
         return history
@@ -66,6 +66,13 @@ def believed(space: Space, history: History) -> History:
             rows = rows[~history.raced[rows]]
             quality[rows] = _decided(quality[rows], error[rows], result[rows], cost[rows])
     return replace(history, quality=quality, cost=cost, noise=noise)
+
+
+def with_noise(history: History, noise: ResultNoise | None) -> History:
+    """The history with this noise of one result, or with that of repeats where there are folds."""
+    if noise is None or noise.known_from == "folds":
+        return with_repeats(history)
+    return replace(history, noise=np.full(len(history.X), noise.std**2))
 
 
 def within_reach(model: Array, quality: Array, noise: Array) -> Array:

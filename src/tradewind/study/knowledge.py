@@ -16,9 +16,8 @@ from tradewind.engine.session import Session
 from tradewind.goals import CheapestWithin, Goal
 from tradewind.goals.text import AnyGoal, read_goal
 from tradewind.optimizer.belief import Belief, usual_costs
-from tradewind.optimizer.believed import believed, noise_of_one_result
+from tradewind.optimizer.believed import believed, noise_of_one_result, with_noise
 from tradewind.optimizer.history import History
-from tradewind.optimizer.repeats import with_repeats
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
 from tradewind.study.compare import find
@@ -60,7 +59,7 @@ class Knowledge:
 
     def settled(self, history: History, goal: Goal) -> tuple[History, Goal]:
         """The history with the noise that repeats reveal, and the goal with its reference."""
-        history = with_repeats(history)
+        history = with_noise(history, self.noise(history))
         check_costs(goal, history)
         return history, self.ready(goal, history)
 
