@@ -137,6 +137,14 @@ def created(
     )
 
 
+def configure(session: Session, *, goal: Goal, strategy: Strategy) -> None:
+    """Continue a study with this goal and this strategy, as one that is loaded with them does."""
+    session.plan = plan.Plan.of(goal, strategy)
+    session._new_goal = session._new_strategy = True
+    while session.change_plan(session.journal.read().state):
+        pass
+
+
 def drive(
     log: Log | None = None,
     *,

@@ -8,7 +8,7 @@ import pytest
 
 import tradewind as tw
 from tests.engine.scripted import at, since
-from tests.studies import drive, study_of
+from tests.studies import configure, drive, study_of
 from tradewind.engine import plan
 from tradewind.errors import StorageError
 from tradewind.log.events import Configured
@@ -28,7 +28,7 @@ def test_another_session_takes_over_a_new_goal_and_strategy_when_it_asks(
 ) -> None:
     log = MemoryLog()
     a, b = drive(log), drive(log)
-    a.configure(goal=TRADEOFF, strategy=Bayes(design=Design(7)))
+    configure(a, goal=TRADEOFF, strategy=Bayes(design=Design(7)))
     assert (a.plan.goal, a.plan.strategy) == (TRADEOFF, Bayes(design=Design(7)))
     b.ask()
     assert (b.plan.goal, b.plan.strategy) == (TRADEOFF, Bayes(design=Design(7)))
@@ -48,9 +48,9 @@ def test_only_the_part_that_changed_is_said(caplog: pytest.LogCaptureFixture) ->
 def test_only_what_changed_is_written() -> None:
     log = MemoryLog()
     session = drive(log)
-    session.configure(goal=TRADEOFF, strategy=RandomSearch())
-    session.configure(goal=TRADEOFF, strategy=RandomSearch())
-    session.configure(goal=TRADEOFF, strategy=Own())
+    configure(session, goal=TRADEOFF, strategy=RandomSearch())
+    configure(session, goal=TRADEOFF, strategy=RandomSearch())
+    configure(session, goal=TRADEOFF, strategy=Own())
     assert since(log) == [
         Configured(goal=plan.encode(TRADEOFF)),
         Configured(strategy={"given": f"{__name__}.Own"}),
@@ -87,7 +87,7 @@ def test_a_study_can_change_to_a_strategy_of_the_user_and_back(before: Any, afte
 def test_a_session_without_the_new_strategy_says_which_it_needs() -> None:
     log = MemoryLog()
     a, b = drive(log), drive(log)
-    a.configure(goal=tw.Quality(), strategy=Own())
+    configure(a, goal=tw.Quality(), strategy=Own())
     with pytest.raises(StorageError, match=r"tests\.engine\.test_changed_plans\.Own"):
         b.ask()
     assert a.ask().state is State.RUNNING
@@ -100,7 +100,7 @@ def test_a_new_goal_counts_from_the_next_proposal_on() -> None:
         session.add({"x": i / 5, "k": 1}, Outcome(i / 5, cost=1.0 + i))
     first = session.ask()
     strategy = session.plan.strategy
-    session.configure(goal=tw.Tradeoff(alpha=100.0, reference=1.0), strategy=strategy)
+    configure(session, goal=tw.Tradeoff(alpha=100.0, reference=1.0), strategy=strategy)
     second = session.ask()
     assert second.params["x"] < first.params["x"]  # type: ignore[operator]
     assert tw.replay(study_of(log)).identical
@@ -110,8 +110,8 @@ def test_going_back_to_the_plan_that_a_session_last_read_is_written() -> None:
     """What this session last read is not what the log says now."""
     log = MemoryLog()
     session, other = drive(log), drive(log)
-    other.configure(goal=TRADEOFF, strategy=RandomSearch())
-    session.configure(goal=tw.Quality(), strategy=RandomSearch())
+    configure(other, goal=TRADEOFF, strategy=RandomSearch())
+    configure(session, goal=tw.Quality(), strategy=RandomSearch())
     assert [type(e) for e in since(log)] == [Configured, Configured]
     session.ask()
     assert session.plan.goal == tw.Quality()
@@ -121,9 +121,9 @@ def test_a_plan_that_another_driver_wrote_first_is_not_written_again() -> None:
     log = MemoryLog()
     other = drive(log)
     session = drive(log, goal=TRADEOFF)  # new to the log, until the other driver writes it
-    other.configure(goal=TRADEOFF, strategy=RandomSearch())
+    configure(other, goal=TRADEOFF, strategy=RandomSearch())
     session.ask()
-    other.configure(goal=tw.Quality(), strategy=RandomSearch())
+    configure(other, goal=tw.Quality(), strategy=RandomSearch())
     session.ask()
     assert session.plan.goal == tw.Quality()
     assert [type(e) for e in since(log)].count(Configured) == 2

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradewind as tw
-from tests.studies import Clock, check_whole, drive, study_of
+from tests.studies import Clock, check_whole, configure, drive, study_of
 from tradewind.engine.contention import MAX_LOSSES
 from tradewind.engine.steering import pause, record_spent, resume
 from tradewind.errors import StudyPaused, TrialError
@@ -76,7 +76,7 @@ class World:
                     added = session.add({"x": x / 99, "k": 1 + x % 9}, Outcome(float(x), 2.0))
                     self.asked.append(added.number)
                 case "configure":
-                    session.configure(goal=tw.Tradeoff(alpha=x / 99), strategy=self.strategy)
+                    configure(session, goal=tw.Tradeoff(alpha=x / 99), strategy=self.strategy)
                 case "change goal":
                     session.change_goal(tw.Tradeoff(alpha=x / 99))
                 case "pause":

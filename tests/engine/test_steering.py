@@ -17,6 +17,7 @@ from tests.studies import (
     Clock,
     ScriptedWorkers,
     Unreachable,
+    configure,
     create,
     drive,
     events_of,
@@ -318,7 +319,7 @@ def test_a_goal_that_cannot_be_stored_stays_when_another_driver_changes_the_stra
 
     log, mine = MemoryLog(), Mine(alpha=0.3)
     session = drive(log, goal=mine)
-    drive(log, goal=mine).configure(goal=mine, strategy=Bayes())
+    configure(drive(log, goal=mine), goal=mine, strategy=Bayes())
     session.ask()
     assert session.plan.goal is mine
     assert session.plan.strategy == Bayes()

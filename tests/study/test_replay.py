@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 
 import tradewind as tw
-from tests.studies import CONDITIONAL, SPACE, create, events_of, plain_lines, quick, score, study_of
+from tests.studies import (
+    CONDITIONAL,
+    SPACE,
+    configure,
+    create,
+    events_of,
+    plain_lines,
+    quick,
+    score,
+    study_of,
+)
 from tradewind import recipes
 from tradewind.log.events import Event, Proposed
 from tradewind.log.memory import MemoryLog, MemoryStore
@@ -57,7 +67,7 @@ def eventful(storage: Any = None, **options: Any) -> tw.Study:
     study.optimize(costly, n_trials=14, runner=runner, max_retries=1)
     study.abandon(study.ask())
     study.add({"x": 0.2, "k": 5}, 0.2, cost=2.0)
-    study._session.configure(goal=tw.Tradeoff(alpha=0.5, reference=4.0), strategy=study.strategy)
+    configure(study._session, goal=tw.Tradeoff(alpha=0.5, reference=4.0), strategy=study.strategy)
     study.optimize(costly, n_trials=3, runner=runner, on_error="ignore")
     study.ask(max_cost=3.0)  # and stays asked
     study.requeue(study.ask())

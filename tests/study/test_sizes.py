@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tradewind as tw
-from tests.studies import plain_lines
+from tests.studies import configure, plain_lines
 from tradewind.errors import ConfigError, FormatError, NothingFinished
 from tradewind.types import Outcome
 
@@ -63,7 +63,7 @@ def test_folds_without_costs_leave_a_trade_off_without_a_rival() -> None:
     study = tw.create_study({"x": (0.0, 1.0)}, seed=0)
     study.tell(study.ask(), folds=[0.5, 0.6])
     assert study.ask().rival is not None
-    study._session.configure(goal=tw.Tradeoff(0.3), strategy=study.strategy)
+    configure(study._session, goal=tw.Tradeoff(0.3), strategy=study.strategy)
     trial = study.ask()
     assert trial.rival is None
     with pytest.raises(NothingFinished, match="needs costs"):

@@ -256,14 +256,6 @@ class Session:
         return [Started(number, self.id, leased, self.clock())] if request.start else []
 
     @locked
-    def configure(self, *, goal: Goal, strategy: Strategy) -> None:
-        """Continue the study with this goal and this strategy."""
-        self.plan = Plan.of(goal, strategy)
-        self._new_goal = self._new_strategy = True
-        while self.change_plan(self.journal.read().state):
-            pass
-
-    @locked
     def change_goal(self, goal: Goal) -> None:
         """Continue the study with this goal, and with whatever strategy the log has."""
         plan = self.plan.with_goal(goal)
