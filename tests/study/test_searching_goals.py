@@ -96,7 +96,7 @@ def kept(confidence: float) -> tuple[float, float]:
     keeps, value = [], []
     for seed in range(10):
         study = tw.create_study({"x": (0.0, 1.0)}, goal=goal, seed=seed)
-        for x in rng.random(40).tolist():
+        for x in [0.0, 0.0, *rng.random(40).tolist()]:  # a repeat shows that costs vary
             study.add({"x": x}, x, cost=(1 + 4 * x) * math.exp(0.1 * rng.standard_normal()))
         value.append(study.best.value)
         new = (1 + 4 * study.best.params["x"]) * np.exp(0.1 * rng.standard_normal(5))
@@ -117,6 +117,8 @@ def test_a_search_under_a_limit_stays_further_below_it_if_costs_vary() -> None:
     for confidence in (0.95, 0.5):
         goal, rng = tw.BestUnder(3.0, confidence=confidence), np.random.default_rng(0)
         study = tw.create_study({"x": (0.0, 1.0)}, goal=goal, seed=0)
+        for cost in (1.0, 1.1):
+            study.add({"x": 0.0}, 0.0, cost=cost)
         for _ in range(16):
             trial = study.ask()
             x = trial.params["x"]

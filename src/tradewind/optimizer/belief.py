@@ -28,10 +28,15 @@ from tradewind.types import Array, Mask, Normal, Trial
 # a good configuration; the next trials correct that.
 _QUALITY = GaussianProcess(noise_mean=-4.0, noise_std=3.0)
 _COST = replace(cost_process(), noise_mean=-4.0, noise_std=3.0)
-_EXACT_COST = replace(_COST, noise_mean=-14.0, noise_std=1.0, robust=False)
+_SMOOTH_COST = replace(_COST, noise_mean=-14.0, noise_std=1.0, robust=False)
+_NOISY_OR_EXACT = (
+    replace(_COST, robust=False),
+    _SMOOTH_COST,
+    replace(_SMOOTH_COST, length_mean=-1.0),
+)
+_FEWEST = 12  # costs that can tell noise from structure
+_CLEAR = 8.0  # log densities of exact costs differed by up to 4 in three spaces, 12 to 40 costs
 _MOST_COSTS = 200  # that tell how much costs vary
-_FEWEST = 8  # costs that can tell noise from structure
-_CLEAR = 3.0  # how much larger the log density under the other model must be
 _EQUAL = 1e-9  # of logarithms of costs
 
 
@@ -163,7 +168,7 @@ def usual_costs(
     them, None for those of the study.
 
     Costs are exact if all repeats cost the same. Without repeats, costs that no clock has measured
-    are exact, too, unless a model with noise makes them clearly more probable."""
+    are exact, too, unless noise explains them far better than any structure, smooth or rough."""
     last = next((trial for trial in reversed(trials) if trial.finished), None)
     measured = last is not None and _is_measured(last, by)
     sizes, every = history.sizes.finished, history
@@ -184,8 +189,8 @@ def usual_costs(
         return price.model, price.scale
 
     if not varies:
-        (noisy, _), (exact, _) = fit(replace(_COST, robust=False)), fit(_EXACT_COST)
-        if noisy.log_density < exact.log_density + _CLEAR:
+        noisy, *exact = (fit(process)[0].log_density for process in _NOISY_OR_EXACT)
+        if noisy < max(exact) + _CLEAR:
             return 0.0, every.cost
     model, scale = fit(_COST)
     usual, expected = every.cost.copy(), model.predict(every.X[modelled])
