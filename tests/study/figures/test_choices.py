@@ -196,6 +196,17 @@ def test_a_limit_is_kept_on_the_slider_as_surely_as_by_the_goal(confidence: floa
     assert (note in frontier(facts).note) == (confidence == 0.9)
 
 
+def test_of_equals_the_cheapest_is_on_the_slider_also_if_it_counts_with_its_usual_cost() -> None:
+    study, rng = create(goal=tw.BestUnder(5.0)), np.random.default_rng(3)
+    for _ in range(24):
+        config = {"x": float(rng.random()), "k": 1}
+        study.add(config, 0.9 + 0.05 * int(rng.integers(2)), cost=float(rng.lognormal(0.3, 0.6)))
+    facts, it = found(study)
+    assert it is not None
+    assert it.under.spread > 0.0
+    assert facts.numbers[at(it.by_limit, 5.0)] == study.best.number
+
+
 def test_a_breakpoint_between_two_trials_is_exact() -> None:
     facts, it = found(told((0.5, 1.0), (1.0, 2.0), goal=tw.Tradeoff(0.1, 1.0)))
     assert it is not None

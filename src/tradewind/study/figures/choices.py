@@ -158,15 +158,17 @@ def _number(bits: int) -> float:
 
 def limit_steps(known: Known, settled: BestUnder) -> list[Step]:
     """For every limit from the lowest that a trial keeps, the trial that is chosen: the best so
-    far, in order of cost. `settled` is the goal with any limit."""
+    far, in order of the cost that counts, and of equals the cheapest. `settled` is the goal with
+    any limit."""
     seen = known.contest.seen
     counted = known.contest.cost(settled)
     order = np.argsort(counted, kind="stable")
     order = order[np.isfinite(counted[order])]
-    cost, quality = counted[order], seen.quality[order]
-    best_before = np.maximum.accumulate(np.append(-math.inf, quality))[:-1]
+    place = np.empty(len(counted), dtype=np.intp)
+    place[best_first(seen.quality, seen.cost)] = np.arange(len(counted))
+    first_before = np.minimum.accumulate(np.append(len(counted), place[order]))[:-1]
     found: list[Step] = []
-    for limit in dict.fromkeys(cost[quality > best_before].tolist()):
+    for limit in dict.fromkeys(counted[order[place[order] < first_before]].tolist()):
         limit *= settled.margin_factor
         goal = replace(settled, cost=max(limit, _LEAST))
         found.append(Step(max(limit, 0.0), known.contest.leader(goal)))
