@@ -80,6 +80,16 @@ def test_the_frontier_shows_each_trial_once_and_marks_the_choice() -> None:
     assert chart.panels[0].x.scale == "log"
 
 
+def test_a_sentence_shows_what_is_believed_beside_what_was_measured() -> None:
+    study = SITUATIONS["repeats"]()
+    it = Facts.of(study)
+    assert it.choice is not None
+    believed = f"{it.value[it.choice]:.4g}"
+    assert believed != f"{study.best.value:.4g}"
+    said = f"({study.best.value:.4g}, believed {believed}, for {study.best.cost:g})"
+    assert said in frontier(it).summary
+
+
 def test_a_frontier_of_close_costs_has_a_linear_axis() -> None:
     chart = frontier(Facts.of(told((0.5, 1.0), (0.6, 2.0))))
     assert chart.panels[0].x.scale == "linear"

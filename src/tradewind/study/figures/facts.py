@@ -228,9 +228,14 @@ class Facts:
 
     def say(self, index: int) -> str:
         """`trial 12 (0.9124 for 3.2 min)`, for a finished trial."""
-        cost = float(self.paid[index])
-        price = f" for {self.cost.say(cost)}" if np.isfinite(cost) else ""
-        return f"trial {self.numbers[index]} ({self.say_value(float(self.value[index]))}{price})"
+        cost, result = float(self.history.cost[index]), self._result(index)
+        price = f"{',' * (',' in result)} for {self.cost.say(cost)}" if np.isfinite(cost) else ""
+        return f"trial {self.numbers[index]} ({result}{price})"
+
+    def _result(self, i: int) -> str:
+        """`0.9124`, or `0.9124, believed 0.9101`."""
+        said, believed = (self.say_value(float(it[i])) for it in (self.measured, self.value))
+        return said if said == believed else f"{said}, believed {believed}"
 
     def texts(self, rows: Indices) -> list[str]:
         """What a reader sees of finished trials on hovering."""
@@ -242,9 +247,7 @@ class Facts:
 
     def _text(self, i: int) -> str:
         trial, cost = self.finished[i], float(self.history.cost[i])
-        said = [f"trial {trial.number}", self.say_value(trial.value)]
-        if self.is_noisy:
-            said[1] += f", believed {self.say_value(float(self.value[i]))}"
+        said = [f"trial {trial.number}", self._result(i)]
         if np.isfinite(cost):
             said.append(self.cost.say(cost))
         if trial.train_size < 1.0:
