@@ -13,11 +13,11 @@ from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
 from tradewind.space import Space
 from tradewind.study.ranking import typical
-from tradewind.study.words import number, percent
+from tradewind.study.words import assigned, number, percent, share, shown
 from tradewind.types import FinishedTrial, Prediction, State, Trial, Value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recommendation:
     """What to train: the parameters, the fraction of the data, and the value and cost to expect.
 
@@ -37,16 +37,29 @@ class Recommendation:
     metric: str | None = None
     reason: str = ""
 
+    def __str__(self) -> str:
+        size = f", on {share(self.train_size)}" * (self.train_size < 1.0)
+        cost = "" if self.cost is None else f" at a cost of {number(self.cost)}"
+        value = f"{self.metric or 'value'} {shown(self.value)}"
+        said = f"Train {assigned(self.params)}{size}: expect {value}{cost}, {self._run}."
+        return f"{said} {self.reason}".rstrip()
+
+    def __repr__(self) -> str:
+        return f"<Recommendation: {self}>"
+
+    @property
+    def _run(self) -> str:
+        return "not run yet" if self.trial is None else f"trial {self.trial.number}"
+
     def _repr_html_(self) -> str:
         facts = [(self.metric or "value", number(self.value))]
         facts += [] if self.cost is None else [("cost", number(self.cost))]
         facts += [("training size", percent(self.train_size))]
         facts += [
-            (name, f"{value:.4g}" if isinstance(value, float) else str(value))
+            (name, shown(value) if isinstance(value, float) else str(value))
             for name, value in self.params.items()
         ]
-        run = "not run yet" if self.trial is None else f"trial {self.trial.number}"
-        return table(["recommended", run], facts, note=self.reason)
+        return table(["recommended", self._run], facts, note=self.reason)
 
 
 def finished_of(trials: Sequence[Trial]) -> list[FinishedTrial]:
