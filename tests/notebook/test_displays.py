@@ -206,7 +206,7 @@ def test_every_answer_is_shown_as_it_is_printed(ask: Answer) -> None:
 
 def test_a_recommendation_says_what_to_train_and_what_to_expect() -> None:
     study = finished(parameter="n")
-    assert str(study.recommend()) == "Train n=0.5: expect value 1 at a cost of 1.5, trial 4."
+    assert str(study.recommend()) == "Train n=0.5: expect value 1 at a cost of 1.5 (trial 4)."
     cells = shown(study.recommend()).cells
     assert cells[:2] == ["recommended", "trial 4"]
     assert cells[2:] == ["value", "1", "cost", "1.5", "training size", "100%", "n", "0.5"]

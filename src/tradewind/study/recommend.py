@@ -13,7 +13,7 @@ from tradewind.optimizer.history import History
 from tradewind.optimizer.strategies.strategy import Strategy, may_win
 from tradewind.space import Space
 from tradewind.study.ranking import typical
-from tradewind.study.words import assigned, number, percent, share, shown
+from tradewind.study.words import as_sentence, assigned, number, percent, share, shown
 from tradewind.types import FinishedTrial, Prediction, State, Trial, Value
 
 
@@ -41,8 +41,8 @@ class Recommendation:
         size = f", on {share(self.train_size)}" * (self.train_size < 1.0)
         cost = "" if self.cost is None else f" at a cost of {number(self.cost)}"
         value = f"{self.metric or 'value'} {shown(self.value)}"
-        said = f"Train {assigned(self.params)}{size}: expect {value}{cost}, {self._run}."
-        return f"{said} {self.reason}".rstrip()
+        said = f"Train {assigned(self.params)}{size}: expect {value}{cost} ({self._run})."
+        return f"{said} {as_sentence(self.reason)}" if self.reason else said
 
     def __repr__(self) -> str:
         return f"<Recommendation: {self}>"
