@@ -85,7 +85,8 @@ def _margin_note(facts: Facts) -> str:
         return ""
     most = facts.cost.say(goal.cost / goal.margin_factor)
     sure = percent(goal.confidence)
-    return f"A trial that cost up to {most} keeps the limit again with a probability of {sure}."
+    said = f"A model that usually costs up to {most} keeps the limit with a probability of {sure}."
+    return f"{said} One that cost less by luck counts with its usual cost."
 
 
 def _points(facts: Facts, rows: Indices, name: str, role: str) -> Points:
