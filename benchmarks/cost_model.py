@@ -44,7 +44,7 @@ from tradewind.optimizer.surrogates.gp import GaussianProcess
 SETS, TRIALS = 5, 20
 UNDER = {  # the shares of random configurations that keep the limits of `limits`
     "extra trees": (0.2, 0.3, 0.4, 0.5),  # 90 to 200 ms
-    "support vectors": (0.5, 0.6, 0.7, 0.8),  # 10 to 40 ms
+    "support vectors": (0.2, 0.4, 0.6, 0.8),  # 6 to 40 ms
 }
 TRIALS_UNDER = 30
 SMALL = 0.3  # the largest size of the runs that `larger` learns from

@@ -129,6 +129,20 @@ def test_what_comes_closest_is_said_with_units_if_nothing_meets_the_goal() -> No
             ask(tw.BestUnder(2.0))
 
 
+def test_a_better_trial_that_was_below_the_limit_by_luck_is_named() -> None:
+    study = create(LINE)
+    for x, cost in ((0.0, 0.9), (0.0, 1.1), (0.2, 1.7), (0.5, 3.0), (0.51, 2.95), (0.9, 4.6)):
+        study.add({"x": x}, x, cost=cost)
+    said = str(study.explain(tw.BestUnder(3.0)))
+    first = (
+        "Trial 2 is the best within a cost of 3: 0.2 at a cost of 1.7, and a new training keeps "
+    )
+    assert said.startswith(first)
+    why = r" Trial 4, 0\.51 at a cost of 3, is not chosen: .* probability of only \d\d%\. Without"
+    assert re.search(why, said), said
+    assert "not chosen" not in str(study.explain(tw.BestUnder(3.0, confidence=0.5)))
+
+
 def test_the_uncertainty_is_said_where_folds_give_one() -> None:
     study = added(
         {"folds": folds(0.912, 0.01, 0, 0, 0, -0.01), "cost": 12.8},

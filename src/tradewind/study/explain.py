@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tradewind.amounts import percent
 from tradewind.goals import BestUnder, CheapestWithin, Frontier, Goal, Knee, Quality, Tradeoff
 from tradewind.html import paragraph
 from tradewind.study.compare import Comparison
@@ -31,6 +32,9 @@ class Explanation:
     - `believed`: the values that a model believes the two to have, if results are noisy.
     - `efficient`: the efficient trials, cheapest first, if the goal is the whole frontier.
     - `within`: the limit in words, if not that of the goal.
+    - `usual_cost`: the cost of the choice that counts under a limit.
+    - `lucky`: a better trial that was once below the limit, and the probability that a new training
+      of it is, too, if that is too low.
 
     >>> explanation = study.explain()
     >>> explanation.choice.number, explanation.best_quality.number
@@ -45,6 +49,8 @@ class Explanation:
     believed: tuple[float, float] | None = None
     efficient: tuple[FinishedTrial, ...] = ()
     within: str = ""
+    usual_cost: float | None = None
+    lucky: tuple[FinishedTrial, float] | None = None
 
     @property
     def has_best_quality(self) -> bool:
@@ -53,7 +59,8 @@ class Explanation:
 
     def __str__(self) -> str:
         other = "" if self.n_configurations == 1 or self.efficient else self._other()
-        return " ".join(filter(None, [self._range(), self._answer(), other, self._note()]))
+        parts = [self._range(), self._answer(), self._why_not(), other, self._note()]
+        return " ".join(filter(None, parts))
 
     def __repr__(self) -> str:
         return f"<Explanation: {self}>"
@@ -77,7 +84,7 @@ class Explanation:
         if self.believed is not None and shown(self.believed[0]) != shown(choice.value):
             value += f" (believed {shown(self.believed[0])})"
         size = f", on {share(choice.train_size)}" * (choice.train_size < 1.0)
-        kept = chance_to_keep(self.goal, self.comparison.costs[1])
+        kept = chance_to_keep(self.goal, self.usual_cost)
         return f"Trial {choice.number} {rank}: {value}{self._price(choice)}{size}{kept}."
 
     def _rank(self) -> str:
@@ -127,6 +134,15 @@ class Explanation:
         costs = cost_compared(*it.costs, best, it.by)
         size = "" if best.train_size == self.choice.train_size else f", on {share(best.train_size)}"
         return f"{other} {' and '.join(filter(None, [quality, costs]))}{size}."
+
+    def _why_not(self) -> str:
+        if self.lucky is None:
+            return ""
+        trial, kept = self.lucky
+        return (
+            f"Trial {trial.number}, {self._said(trial)}{self._price(trial)}, is not chosen: a new "
+            f"training of it keeps the limit with a probability of only {percent(round(kept, 2))}."
+        )
 
     @property
     def _scale(self) -> Scale:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tradewind.data.estimates import ResultNoise
 from tradewind.errors import NothingQualifies
-from tradewind.goals import Frontier, Goal, Quality
+from tradewind.goals import BestUnder, Frontier, Goal, Quality
 from tradewind.optimizer.history import History
 from tradewind.optimizer.repeats import configurations
 from tradewind.optimizer.strategies.strategy import Strategy
@@ -87,6 +87,7 @@ class Known:
             noise=self.noise,
             by=goal.by,
         )
+        counted = self.contest.cost(goal)[self.contest.rows == choice]
         values = [float(self.history.sign * quality[i]) for i in (choice, best)]
         return Explanation(
             self.trials[choice],
@@ -97,7 +98,22 @@ class Known:
             None if np.array_equal(quality, self.history.quality) else (values[0], values[1]),
             tuple(self.trials[i] for i in self.efficient) if isinstance(goal, Frontier) else (),
             within,
+            float(counted[0]) if len(counted) else None,
+            self._lucky(choice, goal),
         )
+
+    def _lucky(self, choice: int, goal: Goal) -> tuple[FinishedTrial, float] | None:
+        """The best of the trials that are better than the choice and were once below the limit, and
+        the probability that it keeps the limit when it is trained again."""
+        if not isinstance(goal, BestUnder) or goal.spread == 0.0:
+            return None
+        seen, cost = self.contest.seen, self.contest.cost(goal)
+        better = seen.quality > self.believed.quality[choice]
+        lucky = better & (seen.cost <= goal.cost) & ~goal.qualifies(seen.quality, cost, seen.noise)
+        if not lucky.any():
+            return None
+        best = int(np.argmax(np.where(lucky, seen.quality, -np.inf)))
+        return self.trials[int(self.contest.rows[best])], goal.probability(float(cost[best]))
 
     @cached_property
     def _best(self) -> int:
