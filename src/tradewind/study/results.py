@@ -292,6 +292,9 @@ class StudyResults:
         trials, history = self._knowledge.finished(goal.by)
         known = self._knowledge.known_from(trials, history, goal)
         best = None if known.shortfall else trials[known.choice]
+        cost = history.cost.copy()
+        cost[known.contest.rows] = known.contest.cost(known.goal)  # as it counts for `best`
+        history = replace(history, cost=cost)
         return recommendation(trials, history, known.goal, self.strategy, self.space, best)
 
     def predict(
