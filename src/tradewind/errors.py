@@ -229,7 +229,7 @@ class FormatError(StorageError):
     >>> tw.load_study("notes.db")
     Traceback (most recent call last):
         ...
-    tradewind.errors.FormatError: ...notes.db is not a SQLite file; it was not changed
+    tradewind.errors.FormatError: ...notes.db is not a SQLite file; it was not changed; ...
     """
 
 
