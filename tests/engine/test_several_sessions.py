@@ -382,6 +382,16 @@ def test_trials_of_a_driver_elsewhere_wait_for_its_lease_and_a_line_says_so(
 
 
 @pytest.mark.skipif(not this_process(), reason="only Linux tells processes apart")
+def test_a_trial_that_is_asked_for_after_a_search_may_be_told_by_another_process(
+    tmp_path: Path,
+) -> None:
+    study = create(storage=tmp_path / "runs.db")
+    study.optimize(lambda run: 1.0, n_trials=1)
+    study.ask(lease=60.0)
+    assert [is_alive(trial.driver or "") for trial in study.trials] == [True, None]
+
+
+@pytest.mark.skipif(not this_process(), reason="only Linux tells processes apart")
 def test_a_process_is_known_by_its_machine_its_number_and_its_begin() -> None:
     node, me, began = platform.node(), os.getpid(), this_process()
     ended = subprocess.Popen([sys.executable, "-c", ""])  # and nobody collects it yet

@@ -77,6 +77,7 @@ class Loop:
         """Evaluate trials until a limit is reached, a rule says enough, or `stopped()`. Every trial
         is recorded."""
         reason, again = "the search ended while it ran", False
+        self.session.searches.value.append(this_process() if self.session.log.spool else "")
         try:
             with self._lookout:
                 self._search_or_end()
@@ -92,6 +93,7 @@ class Loop:
                 self.workers.close()
             finally:
                 self._leave(reason, again)
+                del self.session.searches.value[:1]
 
     def log_failures(self, *, shown: bool) -> None:
         """Log how many trials failed, and why, unless a bar has shown it."""
@@ -117,7 +119,6 @@ class Loop:
     def _search(self) -> None:
         if self.session.log.spool:  # a study in memory has none
             self._patiently(lambda: record_spooled(self.session))
-            self.session.process.value = this_process()
             self._patiently(lambda: warn_of_others(self.session))
         if self.limits.timeout is not None or self.limits.max_cost is not None:
             prices = self._patiently(self._known_prices)

@@ -74,7 +74,7 @@ class Session:
         goal_data, strategy_data = self.plan.data
         self._new_goal = goal_data != state.goal  # whether it is still to be written
         self._new_strategy = strategy_data != state.strategy
-        self._held, self.process = PerProcess(dict[int, float]), PerProcess(str)
+        self._held, self.searches = PerProcess(dict[int, float]), PerProcess(list[str])
         self.journal, self.first = Journal(log, state), state.first
         self._warned = False  # that the data have changed
         self.spooled: list[str] = []  # files in which results of this session wait (spool.py)
@@ -85,8 +85,10 @@ class Session:
 
     @property
     def id(self) -> str:
-        """The name of this session in the log. A forked process has another one."""
-        return f"{platform.node()}:{os.getpid()}:{self._token}{self.process.value}"
+        """The name of this session in the log, which tells its process as long as there are
+        `searches` here. A forked process has another one."""
+        process = "".join(self.searches.value[:1])
+        return f"{platform.node()}:{os.getpid()}:{self._token}{process}"
 
     @property
     def held(self) -> dict[int, float]:
