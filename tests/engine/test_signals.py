@@ -580,7 +580,7 @@ def test_trials_on_a_cluster_are_not_waited_for_any_longer(stop: Any) -> None:
         _capacity, _refreshed = 1, math.inf
 
         def __init__(self) -> None:
-            super().__init__(n_workers=1, synchronous=False, opened=time.monotonic())
+            super().__init__(n_workers=1, synchronous=False)
             self._trials = RunningTrials(lambda handle: None, device="cpu")
 
         def submit(self, trial: tw.Trial, *, within: float | None = None) -> None:

@@ -123,8 +123,8 @@ class ClusterWorkers(ABC, Generic[Key, Handle]):
     _capacity: int
     _refreshed: float
 
-    def __init__(self, *, n_workers: int | None, synchronous: bool, opened: float) -> None:
-        self._n_workers, self.synchronous, self.opened = n_workers, synchronous, opened
+    def __init__(self, *, n_workers: int | None, synchronous: bool) -> None:
+        self._n_workers, self.synchronous = n_workers, synchronous
 
     @abstractmethod
     def _refresh(self) -> None: ...

@@ -55,12 +55,11 @@ class DaskRunner:
         self.resources, self.synchronous = dict(resources or {}), synchronous
 
     def open(self, objective: Objective, limits: TrialLimits) -> DaskWorkers:
-        opened = time.monotonic()
         gpu = any("gpu" in name.lower() for name in self.resources)
         assignment = Assignment(pack(objective), limits, gpu=gpu)
         client, to_close = Interruptible(self._connect)()
         try:
-            return DaskWorkers(self, client, assignment, to_close=to_close, opened=opened)
+            return DaskWorkers(self, client, assignment, to_close=to_close)
         except BaseException:
             _close(to_close)
             raise
@@ -105,9 +104,8 @@ class DaskWorkers(ClusterWorkers[str, Any]):
         assignment: Assignment,
         *,
         to_close: list[Any],
-        opened: float,
     ) -> None:
-        super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous, opened=opened)
+        super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous)
         self._client, self._to_close = client, to_close
         self._resources = runner.resources
         self._address = str(client.scheduler.address)

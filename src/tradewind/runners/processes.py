@@ -96,7 +96,6 @@ class ProcessRunner:
         load it or die while they start."""
         if not _POSIX:
             raise WorkerError("worker processes need a POSIX system: use Linux, macOS or WSL")
-        opened = time.monotonic()
         devices: list[str] | None = None
         if isinstance(self.gpus, tuple):
             devices = visible_devices(self.gpus, os.environ, n_gpus=count_gpus())
@@ -107,7 +106,7 @@ class ProcessRunner:
         # one device after the other, so that few workers still use all devices
         device_of = [devices[i % len(devices)] if devices else None for i in range(n)]
         threads = max(1, cores // n)
-        return ProcessWorkers(self, blob, limits, device_of, threads=threads, opened=opened)
+        return ProcessWorkers(self, blob, limits, device_of, threads=threads)
 
 
 class ProcessWorkers:
@@ -122,9 +121,8 @@ class ProcessWorkers:
         device_of: Sequence[str | None],
         *,
         threads: int,
-        opened: float,
     ) -> None:
-        self.synchronous, self.opened = runner.synchronous, opened
+        self.synchronous = runner.synchronous
         self._limits, self._pid, self._closed = limits, os.getpid(), False
         self._concurrency = ConcurrencyMeter()
         self._slots: list[Slot] = []

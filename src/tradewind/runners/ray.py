@@ -75,7 +75,6 @@ class RayRunner:
             )
 
     def open(self, objective: Objective, limits: TrialLimits) -> RayWorkers:
-        opened = time.monotonic()
         gpu = self.resources.get("gpu", 0) > 0
         assignment = Assignment(pack(objective), limits, gpu=gpu)
         ray = import_extra("ray", "RayRunner")
@@ -83,7 +82,7 @@ class RayRunner:
         if not connected:
             Interruptible(self._connect)(ray)
         try:
-            return RayWorkers(self, ray, assignment, disconnect=not connected, opened=opened)
+            return RayWorkers(self, ray, assignment, disconnect=not connected)
         except BaseException:
             if not connected:
                 ray.shutdown()
@@ -137,9 +136,8 @@ class RayWorkers(ClusterWorkers[Any, _Call]):
         assignment: Assignment,
         *,
         disconnect: bool,
-        opened: float,
     ) -> None:
-        super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous, opened=opened)
+        super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous)
         self._ray, self._disconnect = ray, disconnect
         self._needed = runner.resources
         self._trials: RunningTrials[Any, _Call] = RunningTrials(

@@ -151,11 +151,6 @@ class Workers(Protocol):
         """Whether trials run in rounds: slots are filled only when all of them are free."""
         ...
 
-    @property
-    def opened(self) -> float:
-        """When they were opened, on their clock."""
-        ...
-
     def submit(self, trial: Trial, *, within: float | None = None) -> None:
         """Start a trial. If it does not finish `within` this many seconds, it comes back as
         `Stopped`."""

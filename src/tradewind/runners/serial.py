@@ -46,7 +46,6 @@ class SerialWorkers:
 
     def __init__(self, objective: Objective, timeout: float | None) -> None:
         self._objective, self._timeout = objective, timeout
-        self.opened = self.now()
         self._waiting: list[tuple[Trial, float | None]] = []  # trials and their deadlines
         self._stopped: list[Done] = []
         self._now: tuple[int, Interruptible[object]] | None = None  # what is being evaluated

@@ -97,7 +97,7 @@ class SimulatedWorkers:
         self._objective, self._timeout = objective, timeout
         self._duration, self._failure = runner.duration, runner.failure
         self.slots, self.synchronous = runner.n_workers, runner.synchronous
-        self.opened = self._clock = self._busy = 0.0
+        self._clock = self._busy = 0.0
         self._waiting: list[_Waiting] = []
         self._running: list[_Running] = []
         self._done: list[Done] = []

@@ -148,7 +148,6 @@ class JoblibWorkers:
     def __init__(self, runner: JoblibRunner, objective: CrossValidatedObjective) -> None:
         self.slots = runner.n_workers
         self._fits, self._objective = runner.fits, objective
-        self.opened = self.now()
         self._waiting: list[Trial] = []
         self._stopped: list[Done] = []
         self._parallel = joblib.Parallel(n_jobs=self.slots, batch_size=1)
