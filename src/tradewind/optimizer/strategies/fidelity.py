@@ -33,6 +33,7 @@ from tradewind.optimizer.surrogates.full_size import (
 )
 from tradewind.optimizer.surrogates.gp import GaussianProcess, GPPredictor, cost_process
 from tradewind.optimizer.surrogates.surrogate import Surrogate
+from tradewind.optimizer.transforms import Scaling
 from tradewind.seeds import proposal_rng
 from tradewind.space import Space
 from tradewind.types import Array, Mask, Origin, Prediction, Proposal
@@ -67,6 +68,7 @@ class MultiFidelity(Strategy):
     cost_power: float = 1.0
     max_points: int = 1000
     reference_points: int = 10
+    scaling: Scaling = "std"
 
     def __post_init__(self) -> None:
         bayes = self._bayes  # checks the parts
