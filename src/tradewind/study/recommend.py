@@ -78,7 +78,9 @@ def check_costs(goal: Goal, history: History) -> None:
         which = "cost" if goal.by is None else f"cost named {goal.by!r}"
         raise NothingFinished(f"{goal!r} needs costs, but no finished trial has a {which}")
     if goal.needs_noise and not history.noise.any():
-        raise NothingFinished(f"{goal!r} needs standard errors, but no finished trial has folds")
+        raise NothingFinished(
+            f"{goal!r} needs standard errors, but no finished trial has folds that differ"
+        )
 
 
 def recommendation(
