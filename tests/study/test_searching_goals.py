@@ -150,7 +150,7 @@ def test_a_tolerance_thins_the_frontier_and_keeps_its_ends_apart() -> None:
     assert len(some) < len(every)
     assert {t.number for t in some} <= {t.number for t in every}
     assert all(b.value > a.value + 0.03 for a, b in pairwise(some))
-    study.add({"x": 0.5, "y": 0.5}, folds=[0.1, 0.1], cost=1.0)
+    study.add({"x": 0.5, "y": 0.5, "train_size": 1.0}, folds=[0.1, 0.1], cost=1.0)
     with pytest.raises(tw.errors.NothingFinished, match="no finished trial has folds that differ"):
         study.frontier(tolerance="1se")
     with pytest.raises(tw.errors.NothingFinished, match="cost named 'money'"):
