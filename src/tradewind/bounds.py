@@ -16,7 +16,7 @@ from tradewind.plain import plain, shown, write_json
 LARGEST = 1e300  # of values and costs: the sum of 100 million of them is still a finite number
 MESSAGE = 2**20  # bytes of all that a worker says about a trial
 ATTRIBUTES = 32_000  # characters of all attributes as JSON, and of the names of all costs
-_MOST_FOLDS = 10_000
+MOST_FOLDS = 10_000
 _MOST_TRAININGS = 10**9
 _MOST_COSTS = 1_000  # further costs of a trial
 
@@ -26,8 +26,8 @@ def check_outcome(outcome: Any) -> None:
     check_value("value", outcome.value)
     for value in outcome.folds:
         check_value("every fold", value)
-    if len(outcome.folds) > _MOST_FOLDS:
-        raise OutcomeError(f"there may be up to {_MOST_FOLDS} folds, but got {len(outcome.folds)}")
+    if len(outcome.folds) > MOST_FOLDS:
+        raise OutcomeError(f"there may be up to {MOST_FOLDS} folds, but got {len(outcome.folds)}")
     if not 1 <= outcome.trainings <= _MOST_TRAININGS:
         raise OutcomeError(
             f"trainings must be a whole number from 1 to {_MOST_TRAININGS}, but got "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -172,6 +173,11 @@ def test_folds_give_their_mean_as_the_value() -> None:
     result = finished(lambda run: {"folds": np.array([0.5, 0.75, 1.0])})
     assert result.value == 0.75
     assert result.folds == (0.5, 0.75, 1.0)
+
+
+def test_folds_without_end_fail_their_trial() -> None:
+    failure = failed(lambda run: {"folds": itertools.repeat(1.0)})
+    assert "up to 10000 folds" in failure.error
 
 
 def test_a_value_beside_folds_is_kept() -> None:

@@ -83,6 +83,14 @@ def test_an_objective_that_swallows_the_interruption_is_interrupted_again() -> N
 
 
 @posix
+def test_an_answer_that_is_never_read_to_its_end_is_interrupted() -> None:
+    endless = (time.sleep(0.01) or fold for fold in iter(float, 1.0))
+    done = the_one(workers(lambda run: {"folds": endless}, timeout=0.05))
+    assert isinstance(done.result, Failure)
+    assert "0.05 seconds" in done.result.error
+
+
+@posix
 def test_an_answer_that_comes_after_the_interruption_does_not_count() -> None:
     def late(run: Run) -> dict[str, float]:
         with suppress(BaseException):

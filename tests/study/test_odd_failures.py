@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
@@ -109,6 +110,13 @@ class Answer:
         sys.exit(0)
 
 
+class Kind(type):
+    """The class of an exception that does not even tell its own name."""
+
+    def __getattribute__(cls, name: str) -> NoReturn:
+        raise SystemExit("no")
+
+
 # What an objective does, and what its error must show.
 ODD: dict[str, tuple[Callable[[], object], str]] = {
     "a syntax error": (
@@ -120,6 +128,10 @@ ODD: dict[str, tuple[Callable[[], object], str]] = {
     "without notes": (lambda: throw(WithoutNotes("me")), "WithoutNotes: me"),
     "without a class": (lambda: throw(WithoutClass("me")), "WithoutClass"),
     "without attributes": (lambda: throw(WithoutAttributes("me")), "WithoutAttributes"),
+    "without a name": (
+        lambda: throw(Kind("WithoutName", (Exception,), {})("me")),
+        "cannot be described",
+    ),
     "nested": (lambda: throw(nested(5_000)), "around it"),
     "chained": (lambda: throw(chained(10_000)), "number 9999"),
     "cyclic": (lambda: throw(cyclic()), "ValueError: one"),
@@ -163,6 +175,19 @@ def test_an_odd_failure_in_this_process_costs_its_trial_alone(
         check(trial, shown)
     study.optimize(score, 1, runner=runner)
     assert study.trials[3].finished
+
+
+@pytest.mark.parametrize("name", ["fingerprint", "clock"])
+def test_an_odd_entry_in_a_run_costs_its_trial_alone(name: str, tmp_path: Path) -> None:
+    def objective(trial: tw.Run) -> float:
+        setattr(trial, name, 3 if trial.number else None)
+        trial.timed = 1.0
+        return 1.0
+
+    study = create(storage=tmp_path / "runs.db")
+    study.optimize(objective, 2)
+    assert [trial.state for trial in study.trials] == [State.FINISHED, State.FAILED]
+    assert "must be text, but got 3" in (study.trials[1].error or "")
 
 
 @pytest.mark.slow

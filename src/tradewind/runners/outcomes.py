@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tradewind.bounds import ATTRIBUTES, attribute, check_cost
+from tradewind.bounds import ATTRIBUTES, MOST_FOLDS, attribute, check_cost
 from tradewind.checks import finite, mean
 from tradewind.errors import OutcomeError
 from tradewind.output import logger as _logger
@@ -98,7 +99,7 @@ def _list_of(given: Any) -> list[Any]:
     if given is None:
         return []
     try:
-        return list(given)
+        return list(islice(given, MOST_FOLDS + 1))  # there may be no end of them
     except TypeError:
         raise OutcomeError(f"folds must be a list of numbers, but got {shown(given)}") from None
 

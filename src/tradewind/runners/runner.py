@@ -33,8 +33,8 @@ class Failure:
     def is_a(self, *kinds: type[BaseException]) -> bool:
         """Whether there was an exception of one of these classes. One of another process is known
         by name."""
-        if self.raised is not None:  # `isinstance` may run the user's code
-            return any(kind in kinds for kind in type(self.raised).__mro__)
+        if self.raised is not None:  # `isinstance` may run the user's code, and so may `__mro__`
+            return any(kind in kinds for kind in type.mro(type(self.raised)))
         return any(_name(kind) in self.kinds for kind in kinds)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from tradewind.interrupts import Interruptible, Stop
 from tradewind.runners.evaluate import evaluate
+from tradewind.runners.messages import describe
 from tradewind.runners.run import Objective
 from tradewind.runners.runner import (
     OUT_OF_TIME,
@@ -19,7 +21,7 @@ from tradewind.runners.runner import (
     TrialLimits,
     overtime,
 )
-from tradewind.types import Trial
+from tradewind.types import Trial, Usage
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,15 @@ class SerialWorkers:
         if left is not None and left <= 0.0:
             return [Done(trial, TOO_LATE)]
         limits = [limit for limit in (left, self._timeout) if limit is not None]
-        call = Interruptible(self._objective, min(limits, default=None))
-        self._now = trial.number, call
-        result, usage = evaluate(call, trial)
+        call = Interruptible(partial(evaluate, self._objective), min(limits, default=None))
+        self._now, begin = (trial.number, call), self.now()
+        try:  # the user's code may also run while its answer or its exception is read
+            result, usage = call(trial)
+        except BaseException as error:
+            result, usage = Failure(describe(error), raised=error), Usage(self.now() - begin)
         self._now = None
         if call.was_interrupted:  # whatever it then answered
+            usage = replace(usage, wall=self.now() - begin)
             return [Done(trial, self._why_interrupted(call, result, left, usage.wall), usage)]
         return [Done(trial, result, usage)]
 
