@@ -81,6 +81,7 @@ def test_models_that_are_much_alike_are_listed_once() -> None:
     assert [entry.trial.number for entry in board] == [0, 4, 5]
     assert str(board).endswith("3 much like one of these are left out")
     assert str(study.leaderboard(1)).count("\n") == 1  # nothing better was left out
+    assert str(study.leaderboard()).endswith("4 much like one of these are left out")
     kinds = create(tw.Space({"x": tw.Float(0, 1), "kind": tw.Bool(), "depth": tw.Int(1, 8)}))
     for x, kind, depth in ((0.5, True, 3), (0.51, True, 3), (0.5, False, 3), (0.5, True, 4)):
         kinds.add({"x": x, "kind": kind, "depth": depth}, 1.0)

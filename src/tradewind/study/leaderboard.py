@@ -35,8 +35,8 @@ class Entry:
 
 @dataclass(frozen=True, repr=False)
 class Leaderboard:
-    """The best configurations under a goal, best first. Printed, it is a table. `left_out` are
-    better than the last of them, but much like one that is listed.
+    """The best configurations under a goal, best first. Printed, it is a table. `left_out` would
+    be listed if they were not much like one that is.
 
     >>> board = study.leaderboard(3)
     >>> [entry.trial.number for entry in board]

@@ -63,8 +63,9 @@ class Contest:
         return best
 
     def different(self, goal: Goal, columns: Columns, top: int) -> tuple[list[int], int]:
-        """The first `top` of `best_first` that differ, and how many better ones than the last of
-        them were left out. Of configurations that are much alike, the best stands for all.
+        """The first `top` of `best_first` that differ, and how many were left out for them: those
+        that are better than the last of `top`, or all others if there are fewer. Of configurations
+        that are much alike, the best stands for all.
 
         These have the same categories and training size, and no other coordinate further apart
         than a tenth of its range: a search that has found an optimum looks there again and again,
@@ -77,7 +78,9 @@ class Contest:
             same = alike(X[left], X[best], columns, within=_ALIKE) & (size[left] == size[best])
             found.append(int(best[0]))
             left = left[~same]
-        return found, int(np.flatnonzero(order == found[-1])[0]) + 1 - len(found)
+        full = len(found) == top
+        seen = int(np.flatnonzero(order == found[-1])[0]) + 1 if full else len(order)
+        return found, seen - len(found)
 
     def _utility(self, goal: Goal) -> Array:
         return goal.utility(self.seen.quality, self.cost(goal), self.seen.noise)
