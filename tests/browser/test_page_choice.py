@@ -183,7 +183,7 @@ def test_the_thumb_stands_on_the_part_of_its_model(open_report: OpenReport, plac
     assert strip is not None
     ends = {"Home": strip["x"], "End": strip["x"] + strip["width"], None: thumb}
     assert thumb == pytest.approx(ends[place], abs=1)
-    expect(page.locator(".strip-name")).to_have_text("Number of the chosen trial")
+    expect(page.locator(".strip-name")).to_have_text("The trial that is chosen")
 
 
 def test_a_limit_beyond_the_axis_is_not_drawn(open_report: OpenReport) -> None:

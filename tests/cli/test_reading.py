@@ -92,7 +92,7 @@ def test_status_says_what_stands_in_the_log(store: Path) -> None:
 
 def test_what_comes_closest_is_said_first_if_nothing_meets_the_goal(tmp_path: Path) -> None:
     make_study(tmp_path / "s.db", goal=tw.BestUnder(0.5, confidence=0.5))
-    said = "No finished trial meets the goal, the best quality with a cost of at most 0.5"
+    said = "No finished trial is within a cost of 0.5: trial 7 comes closest, with 0."
     for command in (["status"], ["watch", "--once"]):
         out = " ".join(call(*command, tmp_path / "s.db").out.split())
         best = out[out.index("best") :].removeprefix("best:").removeprefix("best").strip()

@@ -221,7 +221,7 @@ def top_five(estimator: Any, X: Any, y: Any) -> float:
         (SVC(), lambda estimator, X, y: 0.0, None),
         (SVC(), ["f1_macro", "accuracy"], "accuracy"),
     ],
-    ids=str,
+    ids=lambda it: getattr(it, "__name__", str(it)),
 )
 def test_the_study_names_its_quality_for_the_scoring(
     estimator: Any, scoring: Any, name: str | None

@@ -85,7 +85,8 @@ class Explanation:
             value += f" (believed {shown(self.believed[0])})"
         size = f", on {share(choice.train_size)}" * (choice.train_size < 1.0)
         kept = chance_to_keep(self.goal, self.usual_cost)
-        return f"Trial {choice.number} {rank}: {value}{self._price(choice)}{size}{kept}."
+        answer = f"Trial {choice.number} {rank}: {value}{self._price(choice)}{size}."
+        return f"{answer} {kept[0].upper()}{kept[1:]}." if kept else answer
 
     def _rank(self) -> str:
         """`is the best within 2 s`: what the choice is, in the words of the goal."""

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tradewind.amounts import percent
 from tradewind.data.estimates import ResultNoise
 from tradewind.errors import NothingQualifies
 from tradewind.goals import BestUnder, Frontier, Goal, Quality
@@ -17,7 +18,14 @@ from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.study.compare import compare_trials
 from tradewind.study.explain import Explanation
 from tradewind.study.ranking import Contest, efficient_trials
-from tradewind.study.words import Scale, at_cost, chance_to_keep, goal_in_words, unit_of_costs
+from tradewind.study.words import (
+    Scale,
+    at_cost,
+    chance_to_keep,
+    goal_in_words,
+    unit_of_costs,
+    within,
+)
 from tradewind.types import Array, FinishedTrial
 
 
@@ -66,6 +74,10 @@ class Known:
         trial, cost = self.trials[closest], float(self.history.cost[closest])
         result = self.scale.said(trial.value) + (f" {at_cost(cost, unit)}" if cost == cost else "")
         kept = chance_to_keep(goal, cost)
+        if isinstance(goal, BestUnder):
+            said = f"no finished trial is {within(goal.cost, unit)}"
+        if kept:
+            said, kept = f"{said} with a probability of {percent(goal.confidence)}", f", and {kept}"
         return f"{said}: trial {trial.number} comes closest, with {result}{kept}"
 
     @cached_property

@@ -160,13 +160,13 @@ def goal_in_words(goal: Goal, unit: str) -> str:
 
 
 def chance_to_keep(goal: Goal, cost: float | None) -> str:
-    """`, and a new training keeps the limit with a probability of 93%`, if the goal is a limit, the
-    trial is within it, and costs vary."""
-    if cost is None or not isinstance(goal, BestUnder) or goal.spread == 0.0 or cost > goal.cost:
+    """`a new training keeps the limit with a probability of 93%`, if the goal is a limit and the
+    trial is within it; nothing if that is as good as certain."""
+    if cost is None or not isinstance(goal, BestUnder) or cost > goal.cost:
         return ""
     kept = goal.probability(cost)
-    chance = "over 99%" if kept > 0.99 else percent(round(kept, 2))
-    return f", and a new training keeps the limit with a probability of {chance}"
+    chance = percent(round(kept, 2))
+    return f"a new training keeps the limit with a probability of {chance}" if kept < 0.99 else ""
 
 
 def exact(cost: float, unit: str) -> str:

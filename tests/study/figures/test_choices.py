@@ -192,7 +192,7 @@ def test_a_limit_is_kept_on_the_slider_as_surely_as_by_the_goal(confidence: floa
     assert it is not None
     assert it.under.confidence == confidence
     assert facts.numbers[at(it.by_limit, 2.0)] == study.best.number
-    note = " keeps the limit with a probability of 90%."
+    note = "To keep the limit with a probability of 90%, "
     assert (note in frontier(facts).note) == (confidence == 0.9)
 
 

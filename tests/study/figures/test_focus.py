@@ -66,8 +66,8 @@ def test_the_best_and_the_chosen_are_in_the_picture(
 @pytest.mark.parametrize(
     ("minimize", "said"),
     [
-        (False, "The triangle at the lower edge is a trial below the picture, at 0.2."),
-        (True, "Triangles at the upper edge are 2 trials above the picture, from 0.5 to 0.7."),
+        (False, "The triangle at the lower edge is a trial below this range, at 0.2."),
+        (True, "Triangles at the upper edge are 2 trials above this range, from 0.5 to 0.7."),
     ],
 )
 def test_the_note_says_what_the_picture_leaves_out(minimize: bool, said: str) -> None:

@@ -108,7 +108,7 @@ def test_the_table_has_what_was_recorded_in_full() -> None:
         ("unknown cost", "The goal needs costs. No finished trial has a cost."),
         (
             "limit too low",
-            "No finished trial meets the goal, the best quality with a cost of at most",
+            "No finished trial is within ",
         ),
         ("quality", ""),
     ],

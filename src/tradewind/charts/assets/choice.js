@@ -17,7 +17,7 @@
       this.label = el("label", { for: name, class: "question" });
       this.input = el("input", { type: "range", id: name, min: 0, step: 1, class: "range" });
       this.strip = el("div", { "class": "strip", "aria-hidden": "true" });
-      const caption = el("p", { "class": "strip-name", "aria-hidden": "true" }, "Number of the chosen trial");
+      const caption = el("p", { "class": "strip-name", "aria-hidden": "true" }, "The trial that is chosen");
       this.ends = el("div", { "class": "ends", "aria-hidden": "true" });
       this.input.addEventListener("input", () => this.moved(this.value()));
       this.node = el("div", { class: "slider" }, this.label, caption, this.strip, this.input, this.ends);

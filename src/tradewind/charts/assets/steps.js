@@ -105,7 +105,7 @@
     const marks = [low, ...froms, high, ...(own === null ? [] : [Math.max(own, low / 2)])];
     return {
       kind: "limit",
-      question: "How much may training cost?",
+      question: unit === "s" ? "How long may training take?" : "How much may training cost?",
       ends: ["the cheapest model", "the best model"],
       positions: positions(marks),
       steps,

@@ -33,14 +33,12 @@ def beyond(facts: Facts, values: Array, limits: tuple[float, float] | None) -> s
         return ""
     left_out = values[values < limits[0]] if facts.maximize else values[values > limits[1]]
     side, edge = ("below", "lower") if facts.maximize else ("above", "upper")
-    if len(left_out) == 1:
-        worst = facts.say_value(float(left_out[0]))
-        return f"The triangle at the {edge} edge is a trial {side} the picture, at {worst}."
     first, last = (facts.say_value(float(v)) for v in (left_out.min(), left_out.max()))
-    return (
-        f"Triangles at the {edge} edge are {len(left_out):,} trials {side} the picture, "
-        f"from {first} to {last}."
-    )
+    where = f"at {first}" if first == last else f"from {first} to {last}"
+    if len(left_out) == 1:
+        return f"The triangle at the {edge} edge is a trial {side} this range, {where}."
+    number = f"{len(left_out):,} trials"
+    return f"Triangles at the {edge} edge are {number} {side} this range, {where}."
 
 
 def focus(

@@ -85,8 +85,8 @@ def _margin_note(facts: Facts) -> str:
         return ""
     most = facts.cost.say(goal.cost / goal.margin_factor)
     sure = percent(goal.confidence)
-    said = f"A model that usually costs up to {most} keeps the limit with a probability of {sure}."
-    return f"{said} One that cost less by luck counts with its usual cost."
+    need = f"a model must usually cost at most {most}. One low cost by luck does not count."
+    return f"To keep the limit with a probability of {sure}, {need}"
 
 
 def _points(facts: Facts, rows: Indices, name: str, role: str) -> Points:
