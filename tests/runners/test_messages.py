@@ -135,7 +135,10 @@ def test_an_exception_of_this_process_stays_with_its_failure() -> None:
     assert len(done.result.error) < 10_000
 
 
-@pytest.mark.parametrize("done", [None, 0.5, Outcome(0.5), Done(0, Outcome(0.5))], ids=str)  # type: ignore[arg-type]
+NOBODYS = Done(replace(TRIAL, number=-1), Outcome(0.5))
+
+
+@pytest.mark.parametrize("done", [None, Outcome(0.5), Done(0, Outcome(0.5)), NOBODYS], ids=str)  # type: ignore[arg-type]
 def test_a_runner_must_say_which_trial_is_done(done: Any) -> None:
     with pytest.raises(WorkerError, match="a runner must return Done with a trial, but got"):
         checked(done)

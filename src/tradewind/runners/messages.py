@@ -163,10 +163,12 @@ def read_answer(text: object, trial: Trial) -> Done:
 
 
 def checked(done: Done) -> Done:
-    """What a runner of somebody's own says about a trial, as if a worker had sent it."""
-    if not isinstance(done, Done) or not isinstance(done.trial, Trial):
-        raise WorkerError(f"a runner must return Done with a trial, but got {shown(done)}")
-    sound = read_answer(write_answer(done), done.trial)
+    """What a runner of the user's own says about a trial, as if a worker had sent it."""
+    try:
+        sound = read_answer(write_answer(done), done.trial)
+    except (AttributeError, TypeError, ValueError):
+        text = f"a runner must return Done with a trial, but got {shown(done)}"
+        raise WorkerError(text) from None
     raised = getattr(done.result, "raised", None)
     if isinstance(raised, BaseException) and isinstance(sound.result, Failure):
         return replace(sound, result=replace(sound.result, raised=raised))
