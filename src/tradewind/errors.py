@@ -108,8 +108,8 @@ class StudyPaused(TradewindError, RuntimeError):
 
 
 class TrialFailed(TradewindError, RuntimeError):
-    """A failed trial ends the search, and has raised no exception in this process. What a worker
-    raised is in the message, with its traceback.
+    """A failed trial ends the search, and there is no exception in this process to raise. If a
+    worker raised one, the message has its text and traceback.
 
     >>> study.optimize(lambda trial: float("nan"), n_trials=1, on_error="raise")
     Traceback (most recent call last):

@@ -10,7 +10,7 @@ import pytest
 
 import tradewind as tw
 from tests.studies import MIXED
-from tradewind.optimizer.belief import Belief, comparable, spread_of_costs
+from tradewind.optimizer.belief import Belief, comparable, usual_costs
 from tradewind.optimizer.history import History
 from tradewind.types import Array, Origin, State, Trial, Usage
 
@@ -202,7 +202,7 @@ def spread_found(
     cost = np.exp(smooth(X) + noise * rng.standard_normal(n))
     clock = Usage(1.0, clock="wall" if measured else "reported")
     trial = Trial(0, {}, State.FINISHED, Origin.DESIGN, 0, value=0.0, usage=clock, trainings=k)
-    return spread_of_costs(PLAIN, history_of(PLAIN, X, np.zeros(n), cost), [trial])
+    return usual_costs(PLAIN, history_of(PLAIN, X, np.zeros(n), cost), [trial])[0]
 
 
 @pytest.mark.parametrize(("measured", "repeated"), [(True, 0), (True, 3), (False, 3)])

@@ -7,6 +7,8 @@ import re
 import textwrap
 from functools import cache
 
+GOOD, POOR = "a good trial", "a poor trial"  # in the legend of strands
+NARROW = 14  # letters between two of their axes
 _TURNS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -15,10 +17,10 @@ def unturned(text: str) -> str:
     return _TURNS.sub("\u25a1", text)
 
 
-def name_lines(name: str, letters: int) -> list[str]:
-    """A name on up to four lines of so many letters, broken after underscores where there are
+def name_lines(name: str) -> list[str]:
+    """The name of one of several axes on up to four lines, broken after underscores where there are
     some."""
-    lines = textwrap.wrap(re.sub("_(?=.)", "_ ", name), letters, max_lines=4, placeholder="…")
+    lines = textwrap.wrap(re.sub("_(?=.)", "_ ", name), NARROW, max_lines=4, placeholder="…")
     return [line.replace("_ ", "_") for line in lines] or [""]
 
 

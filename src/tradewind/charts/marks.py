@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 
 from tradewind.charts.chart import Band, Bars, Layer, Line, Points, Role, Spans, Strands
 from tradewind.charts.labels import clearest_side
-from tradewind.charts.letters import drawable, name_lines
+from tradewind.charts.letters import GOOD, NARROW, drawable, name_lines
 from tradewind.charts.palette import Palette
 from tradewind.charts.scales import Scale
 from tradewind.types import Array
@@ -36,8 +36,6 @@ _AREAS: dict[Role, float] = {
     "second": 24,
     "bad": 28,
 }
-GOOD, POOR = "a good trial", "a poor trial"
-WIDE = 14  # letters of the names of two axes beside each other
 _UNSET = -0.12  # where strands pass an axis on which they have no value
 
 
@@ -231,7 +229,7 @@ def _strand_axes(pen: Pen, layer: Strands, cells: Any, size: float) -> None:
         ax.text(
             i,
             1.06,
-            "\n".join(map(drawable, name_lines(name, WIDE))),
+            "\n".join(map(drawable, name_lines(name))),
             ha="center",
             va="bottom",
             fontsize=size,
@@ -245,7 +243,7 @@ def _strand_axes(pen: Pen, layer: Strands, cells: Any, size: float) -> None:
             ax.text(
                 i + 0.05,
                 place,
-                drawable(_cut(text, WIDE)),
+                drawable(_cut(text, NARROW)),
                 va="center",
                 fontsize=size - 0.5,
                 color=palette.text,

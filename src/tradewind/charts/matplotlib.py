@@ -14,8 +14,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from tradewind.charts.chart import Bars, Chart, Layer, Panel, Spans, Strands
 from tradewind.charts.labels import marks_of
-from tradewind.charts.letters import drawable
-from tradewind.charts.marks import GOOD, POOR, Pen, draw_layer, draw_strands, halo
+from tradewind.charts.letters import GOOD, POOR, drawable
+from tradewind.charts.marks import Pen, draw_layer, draw_strands, halo
 from tradewind.charts.palette import PALETTES, Palette, Theme
 from tradewind.charts.scales import Scale, scales
 

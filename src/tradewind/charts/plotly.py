@@ -25,7 +25,7 @@ from tradewind.charts.chart import (
     Spans,
     Strands,
 )
-from tradewind.charts.letters import name_lines, unturned
+from tradewind.charts.letters import GOOD, POOR, name_lines, unturned
 from tradewind.charts.palette import PALETTES, Palette, Theme
 from tradewind.charts.scales import Scale, scales
 
@@ -377,7 +377,7 @@ def _strands(layer: Strands, palette: Palette) -> list[go.Scatter]:
                 mode="lines",
                 line={"color": _mixed(palette, k / (_SHADES - 1)), "width": 1.0 + 0.25 * k},
                 opacity=0.9 if k == _SHADES - 1 else faint + 0.06 * k,
-                name={0: "a poor trial", _SHADES - 1: "a good trial"}.get(k),
+                name={0: POOR, _SHADES - 1: GOOD}.get(k),
                 showlegend=k in (0, _SHADES - 1),
                 hovertext=[text for text in texts for _ in places],
                 hovertemplate="%{hovertext}<extra></extra>",
@@ -393,7 +393,7 @@ def _mixed(palette: Palette, share: float) -> str:
 
 
 def _strand_axes(figure: go.Figure, layer: Strands, palette: Palette) -> None:
-    texts = ["<br>".join(map(_plain, name_lines(name, 14))) for name in layer.axes]
+    texts = ["<br>".join(map(_plain, name_lines(name))) for name in layer.axes]
     gaps = any(None in row for row in layer.rows)
     if len(texts) > 9:  # with less room, the names would cover each other
         figure.update_layout(width=100 * len(texts) + 100)

@@ -158,7 +158,7 @@ def best(study: Study, goal: Goal | None) -> Data:
 
 
 def explain(study: Study, goal: Goal | None) -> Data:
-    """What a choice costs and gains against the trial with the best quality."""
+    """The best trial under a goal, compared with the one that has the best quality."""
     explained = study.explain(goal)
     it = explained.comparison
     return {

@@ -52,7 +52,7 @@ def cost_label(unit: str) -> str:
 
 
 def value_label(data: Data) -> str:
-    """What the quality of a study is called: `accuracy`, or `value` if it has no name."""
+    """The name of the quality of a study: `accuracy`, or `value` if it has none."""
     return one_line(data["metric"] or "value")
 
 

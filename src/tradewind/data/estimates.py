@@ -100,8 +100,8 @@ def difference_of_means(
 def _with_error(mean: float, noise: ResultNoise | None, *runs: int) -> Estimate:
     """The standard error of a mean of so many runs, or of the difference of two such means.
 
-    Where all repeats agree, results without a repeat may still differ by luck: then nothing is
-    known unless one of the two was repeated."""
+    If all repeats agree, the other results may still differ by luck. So nothing is known about two
+    configurations of which neither was repeated."""
     if noise is None or (noise.std == 0.0 and max(runs) < 2):
         return Estimate(mean)
     return Estimate(mean, noise.std * math.sqrt(sum(1.0 / n for n in runs)), noise.freedom)

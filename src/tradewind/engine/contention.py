@@ -93,7 +93,7 @@ def loss_event(trial: Trial, reason: str, at: float) -> Requeued | Abandoned:
 
 @cache
 def _machine() -> str:
-    """What numbers processes: this boot of this machine or container; "" where that is unknown."""
+    """An id of this boot of this machine or container, where pids count; empty if it is unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
         return f"{boot[:8]}-{os.stat('/proc/self/ns/pid').st_ino}"
@@ -102,7 +102,7 @@ def _machine() -> str:
 
 
 def this_process() -> str:
-    """The end of the name of a driver in this process; empty on systems that number none."""
+    """The end of the name of a driver in this process; empty if the machine is unknown."""
     return f":{_machine()}:{_began(os.getpid())}" if _machine() else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from tradewind.goals import Goal
 from tradewind.log.events import Proposed
 from tradewind.log.lock import Lock
 from tradewind.log.state import StudyState
-from tradewind.optimizer.belief import spread_of_costs
+from tradewind.optimizer.belief import with_spread
 from tradewind.optimizer.history import History, TrialTable, alike
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
@@ -85,8 +85,7 @@ class Proposer:
         history = self.history(number, max_cost=limit, by=goal.by)
         rng = proposal_rng(history.seed, number)
         space = self.state.space
-        spread = partial(spread_of_costs, space, history, self.state.trials.values(), goal.by)
-        goal = single_threaded(goal.with_spread, spread)
+        goal = single_threaded(with_spread, space, goal, history, self.state.trials.values())
         proposal = single_threaded(strategy.propose, space, goal, history, rng=rng)
         if not isinstance(proposal, Proposal) or not isinstance(proposal.origin, Origin):
             raise ConfigError(

@@ -4,13 +4,12 @@ them: results of different data are not compared."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 import numpy as np
 
 from tradewind.engine.propose import Proposer, single_threaded
 from tradewind.goals import Goal, best_of
-from tradewind.optimizer.belief import spread_of_costs
+from tradewind.optimizer.belief import with_spread
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.output import logger as _logger
 from tradewind.types import Rival, State, Trial
@@ -33,10 +32,8 @@ def best_at_size(
     whole = [i for i in whole if _data_of(finished[i]) == data]
     history = proposer.history(proposer.state.claims, by=goal.by)
     goal = strategy.settle(goal, history)
-    spread = partial(
-        spread_of_costs, proposer.state.space, history, proposer.state.trials.values(), goal.by
-    )
-    goal = single_threaded(goal.with_spread, spread)
+    trials = proposer.state.trials.values()
+    goal = single_threaded(with_spread, proposer.state.space, goal, history, trials)
     if goal.open:  # no trial has a cost yet
         return None
     seen = history.take(np.array(whole))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from tradewind.engine.propose import single_threaded
 from tradewind.engine.session import Session
 from tradewind.log.events import Stopped
-from tradewind.optimizer.belief import spread_of_costs
+from tradewind.optimizer.belief import with_spread
 from tradewind.optimizer.stopping import StoppingRule
 from tradewind.output import logger as _logger
 from tradewind.plain import shown
@@ -22,8 +21,7 @@ def why_stop(session: Session, rules: Sequence[StoppingRule]) -> str | None:
         return None
     goal = plan.strategy.settle(plan.goal, history)
     trials = list(session.state.trials.values())  # another thread may add to them
-    spread = partial(spread_of_costs, session.state.space, history, trials, goal.by)
-    goal = single_threaded(goal.with_spread, spread)
+    goal = single_threaded(with_spread, session.state.space, goal, history, trials)
     for rule in rules:
         reason: object = single_threaded(rule.reason, session.state.space, goal, history)
         if isinstance(reason, str):

@@ -1,6 +1,7 @@
 """Picking from finished trials: the best one, the efficient ones, and the knee between them.
 
-Among equals the cheapest wins, and `best_first` is where this is decided."""
+`best_first` decides everywhere: among equals the cheapest wins.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +27,14 @@ def best_first(utility: Array, cost: Array | None = None) -> Indices:
     if cost is None:
         return np.argsort(-utility, kind="stable")
     return np.lexsort((cost, -utility))  # NaN is sorted to the end
+
+
+def bests_so_far(utility: Array, cost: Array, order: Indices) -> Indices:
+    """The places in `order` (trials by index) where a trial is better than all before it."""
+    rank = np.empty(len(utility), dtype=np.intp)
+    rank[best_first(utility, cost)] = np.arange(len(utility))
+    lowest = np.minimum.accumulate(rank[order])
+    return np.flatnonzero(np.diff(lowest, prepend=len(utility)) < 0)
 
 
 def best_of(utility: Array, cost: Array | None = None) -> int:

@@ -120,12 +120,12 @@ def _make(given: str, kind: str, values: Mapping[str, Any]) -> Goal:
 
 
 def _options(kind: str) -> list[Field[Any]]:
-    """What a kind of goal can be given."""
+    """The options of a kind of goal."""
     return [field for field in fields(_KINDS[kind]) if field.metadata.get("stored", True)]
 
 
 def _value(key: str, given: Any) -> Any:
-    """What stands for a value. What is wrong with it is left for the goal to say."""
+    """An option as Python has it. The goal checks it."""
     if key in ("cost", "alpha") and isinstance(given, str) and ".." in given:
         given = given.split("..")
     if isinstance(given, (list, tuple)):

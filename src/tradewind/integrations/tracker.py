@@ -139,7 +139,7 @@ def numbers_of(trial: Trial) -> dict[str, float]:
 
 
 def value_of(trial: Trial) -> str:
-    """What a trial's value is called."""
+    """The name of a trial's value."""
     return trial.metric or "value"
 
 

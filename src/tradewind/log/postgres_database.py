@@ -249,8 +249,8 @@ def _may_pass(error: psycopg.Error) -> bool:
 
 
 def _parse(url: str) -> dict[str, Any]:
-    """The parts of a URL. Of one that cannot be read, messages show at most the name of an option:
-    libpq takes a password with special characters for other parts."""
+    """The parts of a URL. If it cannot be read, the message shows at most the name of an option:
+    libpq takes a password with special characters for other parts of the URL."""
     try:
         options = conninfo_to_dict(url)
         in_host, in_name = ("@" in str(options.get(key)) for key in ("host", "dbname"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from tradewind.goals import Quality, best_first
+from tradewind.goals import Goal, Quality, best_first
 from tradewind.optimizer.history import History, spread, spread_evenly
 from tradewind.optimizer.repeats import repeats
 from tradewind.optimizer.strategies.costs import CostScale, fit_price
@@ -151,21 +151,20 @@ class Belief:
         return float(max(self.trials - 1, 1))
 
 
-def spread_of_costs(
-    space: Space, history: History, trials: Reversible[Trial], by: str | None = None
-) -> float:
-    """How far the cost of a new training may be from the usual one; see `usual_costs`."""
-    return usual_costs(space, history, trials, by)[0]
+def with_spread(space: Space, goal: Goal, history: History, trials: Reversible[Trial]) -> Goal:
+    """The goal, which knows how much costs vary; see `usual_costs`."""
+    return goal.with_spread(lambda: usual_costs(space, history, trials, goal.by)[0])
 
 
 def usual_costs(
     space: Space, history: History, trials: Reversible[Trial], by: str | None = None
 ) -> tuple[float, Array]:
-    """What a model believes the configurations of the finished trials to cost usually (n,), after
-    the standard deviation of the logarithm of the cost of a new training around it: how much costs
-    vary, and how uncertain the model is. If costs are exact, that is 0, and trials cost usually
-    what they did cost. `trials` tell where the costs come from that the history has; `by` names
-    them, None for those of the study.
+    """How far the cost of a new training may be from the usual one, and the usual costs of the
+    finished trials (n,), as a model believes them.
+
+    The first is the standard deviation of the logarithm: how much costs vary, and how uncertain the
+    model is. If costs are exact, it is 0, and the usual cost of a trial is the one it had. `trials`
+    tell whether a clock has measured the costs that `by` names, by default those of the study.
 
     Costs are exact if all repeats cost the same. Without repeats, costs that no clock has measured
     are exact, too, unless noise explains them far better than any structure, smooth or rough."""

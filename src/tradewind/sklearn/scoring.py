@@ -57,7 +57,7 @@ class Scoring:
 
 
 def _default_score(estimator: Any) -> str:
-    """What the estimator's own `score` computes, if it is that of scikit-learn."""
+    """The name of the estimator's own `score`, if it is that of scikit-learn."""
     while hasattr(estimator, "steps"):  # a pipeline scores like its last step
         estimator = estimator.steps[-1][1]
     score = getattr(type(estimator), "score", None)

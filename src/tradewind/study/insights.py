@@ -85,7 +85,7 @@ class PartialDependence:
 
     def _rows(self) -> list[list[str]]:
         """The header, and a row for each value."""
-        values = [shown(it) if isinstance(it, float) else str(it) for it in self.values]
+        values = map(shown, self.values)
         columns = [[self.name, *values], [self.metric or "value", *map(str, self.value)]]
         if self.cost is not None:
             columns.append(["cost", *(it.as_cost(self.unit) for it in self.cost)])

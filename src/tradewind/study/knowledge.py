@@ -6,7 +6,8 @@ Answers, figures and confirmations ask here, so that they agree.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,15 +27,15 @@ from tradewind.study.recommend import check_costs, finished_of
 from tradewind.study.words import Scale
 from tradewind.types import Array, FinishedTrial, Trial
 
+T = TypeVar("T")
+
 
 class Knowledge:
     """What the trials of a session say, as of each question."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._believed: tuple[object, History] | None = None
-        self._costs: tuple[object, tuple[float, Array]] | None = None
-        self._noise: tuple[object, ResultNoise | None] | None = None
+        self._answers: dict[Callable[..., Any], tuple[object, Any]] = {}
 
     @property
     def strategy(self) -> Strategy:
@@ -109,16 +110,9 @@ class Knowledge:
         return [known.trials[i] for i in known.qualified().best_first(known.goal)]
 
     def as_believed(self, history: History) -> History:
-        """The history as it is believed. Fitting a model takes time, so the last one is kept."""
-        arrays = (history.X, history.quality, history.cost, history.noise, history.failed)
-        key = (history.number, *(array.tobytes() for array in arrays))
-        kept = self._believed  # read once: another thread may replace it
-        if kept is None or kept[0] != key:
-            kept = self._believed = (
-                key,
-                single_threaded(believed, self._session.state.space, history),
-            )
-        return kept[1]
+        """The history as it is believed."""
+        facts = history.X, history.quality, history.cost, history.noise, history.failed
+        return self._answer(facts, believed, history)
 
     def scale(self, trials: Sequence[FinishedTrial]) -> Scale:
         """How the values of these trials are said."""
@@ -139,25 +133,28 @@ class Knowledge:
         return self.settle(goal, history).with_spread(lambda: self._usual(history, goal.by)[0])
 
     def _usual(self, history: History, by: str | None) -> tuple[float, Array]:
-        """How much costs vary, and what trials cost usually. The last answer is kept."""
-        key = (by, history.number, history.X.tobytes(), history.cost.tobytes())
-        kept = self._costs  # read once: another thread may replace it
-        if kept is None or kept[0] != key:
-            state = self._session.state
-            trials = list(state.trials.values())  # another thread may add to them
-            found = single_threaded(usual_costs, state.space, history, trials, by)
-            kept = self._costs = (key, found)
-        return kept[1]
+        """How much costs vary, and what trials cost usually."""
+        trials = list(self._session.state.trials.values())  # another thread may add to them
+        return self._answer((history.X, history.cost, by), usual_costs, history, trials, by)
 
     def noise(self, history: History) -> ResultNoise | None:
-        """How much one result varies; see `noise_of_one_result`. The last answer is kept."""
-        arrays = (history.X, history.quality, history.noise, history.failed)
-        key = (history.number, *(array.tobytes() for array in arrays))
-        kept = self._noise  # read once: another thread may replace it
+        """How much one result varies; see `noise_of_one_result`."""
+        facts = history.X, history.quality, history.noise, history.failed
+        return self._answer(facts, noise_of_one_result, history)
+
+    def _answer(
+        self, facts: Iterable[object], ask: Callable[..., T], history: History, *more: object
+    ) -> T:
+        """What `ask` says of the history. Fitting a model takes time, so its last answer is kept
+        until the facts that it depends on change."""
+        arrays = [it.tobytes() if isinstance(it, np.ndarray) else it for it in facts]
+        key = (history.number, *arrays)
+        kept = self._answers.get(ask)  # read once: another thread may replace it
         if kept is None or kept[0] != key:
-            space = self._session.state.space
-            kept = self._noise = (key, single_threaded(noise_of_one_result, space, history))
-        return kept[1]
+            found = single_threaded(ask, self._session.state.space, history, *more)
+            kept = self._answers[ask] = (key, found)
+        answer: T = kept[1]
+        return answer
 
     def negligible(
         self, history: History, known: History, tolerance: float | str | None

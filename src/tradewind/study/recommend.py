@@ -55,10 +55,7 @@ class Recommendation:
         facts = [(self.metric or "value", number(self.value))]
         facts += [] if self.cost is None else [("cost", number(self.cost))]
         facts += [("training size", percent(self.train_size))]
-        facts += [
-            (name, shown(value) if isinstance(value, float) else str(value))
-            for name, value in self.params.items()
-        ]
+        facts += [(name, shown(value)) for name, value in self.params.items()]
         return table(["recommended", self._run], facts, note=self.reason)
 
 
@@ -91,7 +88,7 @@ def recommendation(
     space: Space,
     best: Trial | None,
 ) -> Recommendation:
-    """What the strategy recommends, possibly at a training size that was never run. `best` is the
+    """The strategy's recommendation, possibly at a training size that was never run. `best` is the
     best trial; None if none meets the goal."""
     chosen = strategy.recommend(space, goal, history)
     if not isinstance(chosen, Prediction) or not 0 <= chosen.index < len(trials):

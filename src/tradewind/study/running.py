@@ -42,7 +42,7 @@ def running_trials(
 
 
 def worker_name(trial: Trial) -> str:
-    """Who runs a trial: `host:process`, without what tells it from others of this name."""
+    """Who runs a trial: `host:process`, without the rest of its name."""
     return ":".join((trial.driver or "").split(":")[:2])
 
 

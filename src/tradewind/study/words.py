@@ -40,7 +40,7 @@ class Scale:
 
     @property
     def name(self) -> str:
-        """What axes, tables and sentences call the values: `accuracy`, or `value` or `loss`."""
+        """The name of the values in axes, tables and sentences: `accuracy`, or `value` or `loss`."""
         return self.metric or ("value" if self.maximize else "loss")
 
     def amount(self, difference: float, margin: float | None = None) -> str:
@@ -87,17 +87,14 @@ class Scale:
         return f"the {'best' if self.maximize or self.metric else 'lowest'} {self.name}"
 
 
-def shown(value: float) -> str:
-    """A value wherever it is written: as the objective returned it, with four digits."""
-    return f"{value:.4g}"
+def shown(value: object) -> str:
+    """A value of a trial or a parameter wherever it is written: a float has four digits."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def assigned(params: Mapping[str, Any]) -> str:
     """`depth=5, rate=0.1`."""
-    return ", ".join(
-        f"{name}={shown(value) if isinstance(value, float) else value}"
-        for name, value in params.items()
-    )
+    return ", ".join(f"{name}={shown(value)}" for name, value in params.items())
 
 
 def rounded(value: float, error: float) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tradewind.goals import BestUnder, Tradeoff, best_first
+from tradewind.goals.picking import bests_so_far
 from tradewind.study.figures.facts import Facts
 from tradewind.study.known import Known
 from tradewind.types import Array
@@ -164,11 +165,9 @@ def limit_steps(known: Known, settled: BestUnder) -> list[Step]:
     counted = known.contest.cost(settled)
     order = np.argsort(counted, kind="stable")
     order = order[np.isfinite(counted[order])]
-    place = np.empty(len(counted), dtype=np.intp)
-    place[best_first(seen.quality, seen.cost)] = np.arange(len(counted))
-    first_before = np.minimum.accumulate(np.append(len(counted), place[order]))[:-1]
+    winners = order[bests_so_far(seen.quality, seen.cost, order)]
     found: list[Step] = []
-    for limit in dict.fromkeys(counted[order[place[order] < first_before]].tolist()):
+    for limit in dict.fromkeys(counted[winners].tolist()):
         limit *= settled.margin_factor
         goal = replace(settled, cost=max(limit, _LEAST))
         found.append(Step(max(limit, 0.0), known.contest.leader(goal)))

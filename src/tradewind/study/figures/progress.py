@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from tradewind.charts.chart import Axis, Chart, Layer, Line, Panel, Points
-from tradewind.goals import best_first, best_of
+from tradewind.goals import best_of
+from tradewind.goals.picking import bests_so_far
 from tradewind.optimizer.history import spread_evenly
 from tradewind.optimizer.strategies.strategy import may_win
 from tradewind.study.figures.draw import (
@@ -130,11 +131,8 @@ def _running_best(facts: Facts, order: Indices, allowed: Mask) -> tuple[Indices,
     seen = facts.known.believed
     score = facts.goal.utility(seen.quality, seen.cost, seen.noise)
     counts = allowed & facts.goal.qualifies(seen.quality, seen.cost, seen.noise)
-    place = np.empty(len(score), dtype=np.intp)
-    place[best_first(score, seen.cost)] = np.arange(len(score))
-    order_of_best = np.where(counts & ~np.isnan(score), place, len(score))[order]
-    lowest = np.minimum.accumulate(order_of_best)
-    places = np.flatnonzero(lowest < np.append(len(score), lowest[:-1]))
+    known = np.flatnonzero((counts & ~np.isnan(score))[order])
+    places = known[bests_so_far(score, seen.cost, order[known])]
     return places, order[places]
 
 
