@@ -76,8 +76,8 @@ def with_noise(history: History, noise: ResultNoise | None) -> History:
 
 
 def within_reach(model: Array, quality: Array, noise: Array) -> Array:
-    """The expectations of a model (n,), moved to within three standard errors of the results: what is
-    further away is the fault of the model, and not of the noise."""
+    """The expectations of a model (n,), moved to within three standard errors of the results: if it
+    is further away, that is the fault of the model, and not of the noise."""
     reach = _REACH * np.sqrt(np.maximum(noise, np.median(noise)))
     return np.clip(model, quality - reach, quality + reach)
 

@@ -40,7 +40,7 @@ class Scale:
 
     @property
     def name(self) -> str:
-        """The name of the values in axes, tables and sentences: `accuracy`, or `value` or `loss`."""
+        """The name of the values in figures, tables and sentences: `accuracy`, `value`, `loss`."""
         return self.metric or ("value" if self.maximize else "loss")
 
     def amount(self, difference: float, margin: float | None = None) -> str:

@@ -200,7 +200,7 @@ def offered(facts: Facts) -> dict[str, Any] | None:
 
 
 def _price(facts: Facts) -> str:
-    """`10 min is worth 1 point of accuracy.`, in the amounts of the goal; nothing if it has none."""
+    """`10 min is worth 1 point of accuracy.`, as the goal was given; nothing if it has none."""
     goal, scale = facts.wanted, facts.scale
     if not isinstance(goal, Tradeoff) or not goal.alpha or goal.reference is None:
         return ""
