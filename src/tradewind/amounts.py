@@ -48,8 +48,10 @@ def cost(name: str, given: Any) -> Any:
     return found
 
 
-def size(name: str, given: str) -> float:
-    """An amount of memory written as text, such as "500MB", in bytes."""
+def size(name: str, given: Any) -> Any:
+    """An amount of memory written as text, such as "500MB", in bytes; anything else as it is."""
+    if not isinstance(given, str):
+        return given
     amount = _AMOUNT.fullmatch(given.strip())
     if amount is None or amount[2].lower() == "ms":
         raise ValueError(

@@ -133,11 +133,6 @@ def seconds(name: str, given: Any) -> Any:
     return amounts.seconds(name, given) if isinstance(given, str) else given
 
 
-def size(name: str, given: Any) -> Any:
-    """An amount of memory written as text in bytes; anything else as it is."""
-    return amounts.size(name, given) if isinstance(given, str) else given
-
-
 def patience(name: str, given: Any) -> float:
     """For how many seconds to try again. None and infinity mean for ever."""
     found = limit(name, seconds(name, given))
@@ -206,26 +201,6 @@ def has_methods(name: str, given: T, methods: Collection[str], example: str) -> 
     return given
 
 
-def goal(given: T) -> T:
-    example = 'tw.BestUnder("2s"), text such as "under:2s", or your own subclass of goals.Goal'
-    methods = ("settle", "cost_scale", "utility", "aim", "qualifies", "margin", "matters_above")
-    has_methods("goal", given, (*methods, "with_spread", "describe"), example)
-    for name in (
-        "needs_cost",
-        "needs_noise",
-        "has_score",
-        "open",
-        "reference",
-        "provisional",
-        "by",
-    ):
-        if not hasattr(given, name):
-            raise TypeError(
-                f"goal must be an object such as {example}, but got {given!r}, which has no {name}"
-            )
-    return given
-
-
 def stopping_rules(given: Any, goal: Any) -> tuple[Any, ...]:
     """One stopping rule or several as a tuple; None means none. They must suit the goal."""
     rule, text = callable(getattr(given, "reason", None)), isinstance(given, str)
@@ -281,17 +256,6 @@ def cost_name(name: str, given: Any) -> str:
     if not isinstance(given, str) or not given:
         raise ValueError(f'{name} must be the name of a cost, such as "memory", but got {given!r}')
     return str.__str__(given)
-
-
-def metric(name: str, given: Any) -> str:
-    """The name of a quality, such as "accuracy": short enough for the header of a table."""
-    known = isinstance(given, str) and given.strip() and given.isprintable() and len(given) <= 40
-    if not known or given.strip() == "cost":
-        raise ValueError(
-            f'{name} must name the quality in at most 40 letters, such as "accuracy", but got '
-            f"{given!r}"
-        )
-    return str.__str__(given).strip()
 
 
 def ordered_pair(name: str, given: Any) -> tuple[float, float]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradewind.checks import metric, seconds, size, suggest
+from tradewind.amounts import size
+from tradewind.checks import seconds, suggest
 from tradewind.cli.exits import NotThere, UsageFault
 from tradewind.paths import open_file
 from tradewind.plain import shown
@@ -66,7 +67,9 @@ def _size(given: Any) -> Any:
 
 
 def _metric(given: Any) -> str:
-    return metric("it", given)
+    from tradewind.goals.text import metric_name
+
+    return metric_name("it", given)
 
 
 def _choice(*words: str) -> Reader:

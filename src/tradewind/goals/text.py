@@ -50,7 +50,32 @@ _RULE = (
 
 def read_goal(given: AnyGoal) -> Goal:
     """A goal, or the one in a text. TypeError or ValueError with the rule for anything else."""
-    return parse_goal(given) if isinstance(given, str) else checks.goal(given)
+    return parse_goal(given) if isinstance(given, str) else _checked(given)
+
+
+def _checked(given: Any) -> Any:
+    """An object that has all that a goal has. TypeError says what it lacks."""
+    example = 'tw.BestUnder("2s"), text such as "under:2s", or your own subclass of goals.Goal'
+    has = [name for name in vars(Goal) if not name.startswith("_")]
+    methods = [name for name in has if callable(vars(Goal)[name])]
+    checks.has_methods("goal", given, methods, example)
+    for name in has:
+        if not hasattr(given, name):
+            raise TypeError(
+                f"goal must be an object such as {example}, but got {given!r}, which has no {name}"
+            )
+    return given
+
+
+def metric_name(name: str, given: Any) -> str:
+    """The name of a quality, such as "accuracy": short enough for the header of a table."""
+    known = isinstance(given, str) and given.strip() and given.isprintable() and len(given) <= 40
+    if not known or given.strip() == "cost":
+        raise ValueError(
+            f'{name} must name the quality in at most 40 letters, such as "accuracy", but got '
+            f"{given!r}"
+        )
+    return str.__str__(given).strip()
 
 
 def parse_goal(given: Any) -> Goal:

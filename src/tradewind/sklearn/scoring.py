@@ -11,8 +11,8 @@ from typing import Any
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 
-from tradewind import checks
 from tradewind.errors import warn
+from tradewind.goals.text import metric_name
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _spoken(name: Any) -> str | None:
     this is no name."""
     text = re.sub("^neg ", "negative ", str(name).replace("_", " ").strip())
     try:
-        return checks.metric("scoring", text)
+        return metric_name("scoring", text)
     except ValueError:
         return None
 

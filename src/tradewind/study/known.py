@@ -75,9 +75,9 @@ class Known:
         result = self.scale.said(trial.value) + (f" {at_cost(cost, unit)}" if cost == cost else "")
         kept = chance_to_keep(goal, cost)
         if isinstance(goal, BestUnder):
-            said = f"no finished trial is {within(goal.cost, unit)}"
-        if kept:
-            said, kept = f"{said} with a probability of {percent(goal.confidence)}", f", and {kept}"
+            sure = f" with a probability of {percent(goal.confidence)}" * bool(kept)
+            said = f"no finished trial is {within(goal.cost, unit)}{sure}"
+        kept = f", and {kept}" * bool(kept)
         return f"{said}: trial {trial.number} comes closest, with {result}{kept}"
 
     @cached_property

@@ -17,7 +17,7 @@ from tradewind.engine.session import Session
 from tradewind.engine.spool import warn_of_spooled
 from tradewind.errors import FormatError, NoSuchStudy, StorageError, StudyDiffers, StudyExists
 from tradewind.goals import Goal, Quality
-from tradewind.goals.text import AnyGoal, read_goal
+from tradewind.goals.text import AnyGoal, metric_name, read_goal
 from tradewind.html import Listed
 from tradewind.log.bulk import paused_gc
 from tradewind.log.events import Configured, Created
@@ -93,7 +93,7 @@ def create_study(
     maximize = checks.one_of("direction", direction, ("maximize", "minimize")) == "maximize"
     used_goal = Quality() if goal is None else read_goal(goal)
     used_strategy = strategy_of("auto" if strategy is None else strategy)
-    metric = checks.or_none(checks.metric, "metric", metric)
+    metric = checks.or_none(metric_name, "metric", metric)
     used_seed = secrets.randbits(31) if seed is None else checks.whole("seed", seed)
     created = Created(
         space=space.to_dict(),
@@ -207,7 +207,7 @@ def _parts(
     state: StudyState, goal: Goal | None, strategy: Strategy | None
 ) -> tuple[Goal, Strategy]:
     """The goal and the strategy to continue with: those given, or else the stored ones."""
-    used_goal = _decode(state.goal, "goal", checks.goal) if goal is None else goal
+    used_goal = _decode(state.goal, "goal", read_goal) if goal is None else goal
     used_strategy = strategy
     if used_strategy is None:
         used_strategy = _decode(state.strategy, "strategy", checks.strategy)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal, Never, TypeAlias
 
 from tradewind import checks
+from tradewind.amounts import size
 from tradewind.checks import one_of, or_none, positive
 from tradewind.engine.failures import Policy
 from tradewind.engine.limits import Limits
@@ -151,7 +152,9 @@ class Study(OwnLoop):
             or_none(checks.whole, "give_up_after", give_up_after, 1),
             checks.patience("patience", patience),
         )
-        memory = checks.limit("trial_memory", checks.size("trial_memory", trial_memory), positive)
+        if isinstance(trial_memory, str):
+            trial_memory = size("trial_memory", trial_memory)
+        memory = checks.limit("trial_memory", trial_memory, positive)
         each = TrialLimits(
             checks.limit("trial_timeout", checks.seconds("trial_timeout", trial_timeout), positive),
             None if memory is None else int(memory),

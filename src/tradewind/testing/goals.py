@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tradewind import checks
 from tradewind.goals import Acquisition, Goal, Seen, best_of
+from tradewind.goals.text import read_goal
 from tradewind.optimizer.acquisition.ei import EI
 from tradewind.optimizer.acquisition.pi import PI
 from tradewind.optimizer.acquisition.tradeoff import Improvement
@@ -25,7 +25,7 @@ EXACT = np.zeros(4)
 
 def it_passes_for_a_goal(goal: Goal) -> None:
     """It has all the members of a goal."""
-    must(checks.goal(goal) is goal, "it does not pass for one")
+    must(read_goal(goal) is goal, "it does not pass for one")
 
 
 def settling_closes_it_and_leaves_the_original_alone(goal: Goal) -> None:
