@@ -99,19 +99,12 @@ class Guard:
         fill_standard_streams()
         self._requests, theirs = socket.socketpair()
         self._requests.settimeout(_PATIENCE)
-        arguments = [os.getpid(), theirs.fileno(), USE_MARKS]
+        arguments = map(str, [os.getpid(), theirs.fileno(), USE_MARKS])
         path = [entry for entry in sys.path if isinstance(entry, str)]
         try:
             with theirs:
                 self._process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        *interpreter_flags(),
-                        "-c",
-                        _BOOT,
-                        *map(str, arguments),
-                        *path,
-                    ],
+                    [sys.executable, *interpreter_flags(), "-c", _BOOT, *arguments, *path],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

@@ -20,7 +20,7 @@ from tradewind.errors import ProgramFailed
 from tradewind.paths import open_file
 from tradewind.plain import shown
 from tradewind.runners.program_command import Command, texts_of, variables_of
-from tradewind.runners.program_output import Output, read_result
+from tradewind.runners.program_output import read_result
 from tradewind.runners.program_process import Ended, run_program
 from tradewind.runners.run import Run
 
@@ -142,15 +142,11 @@ class Program:
     @contextmanager
     def _folder(self) -> Iterator[str]:
         """A folder for the files of one trial, if there are any."""
-        if not self._has_files:
+        if "file" not in (self.params, self.result) and "params_file" not in self.template.names:
             yield ""
             return
         with tempfile.TemporaryDirectory(prefix="tradewind-", ignore_cleanup_errors=True) as folder:
             yield folder
-
-    @property
-    def _has_files(self) -> bool:
-        return "file" in (self.params, self.result) or "params_file" in self.template.names
 
     def _write_params(self, run: Run, folder: str) -> None:
         if self.params == "file" or "params_file" in self.template.names:
@@ -223,29 +219,17 @@ def _check_end(ended: Ended) -> None:
         name = signal_name(-ended.code)
         how = f"was killed by {name}{', perhaps for memory' if name == 'SIGKILL' else ''}"
     lines = ended.errors.last_lines or ended.output.last_lines
-    raise ProgramFailed("\n".join([f"the program {how}{_last(lines)}", *lines]))
+    last = f": {lines[-1]}" if lines else ""
+    raise ProgramFailed("\n".join([f"the program {how}{last}", *lines]))
 
 
 def _result_of(ended: Ended) -> dict[str, Any]:
-    output: Output = ended.output
-    if output.candidate is None:
-        lines = output.last_lines
-        said = f"its last line was {shown(lines[-1])}" if lines else "it printed nothing"
-        more = ended.errors.last_lines
-        raise ProgramFailed(
-            "\n".join(
-                [
-                    'the program must print a number or {"value": ...} on a line of its own, but '
-                    f"{said}",
-                    *more,
-                ]
-            )
-        )
-    return read_result(output.candidate, "the result in the output")
-
-
-def _last(lines: list[str]) -> str:
-    return f": {lines[-1]}" if lines else ""
+    if ended.output.candidate is not None:
+        return read_result(ended.output.candidate, "the result in the output")
+    lines = ended.output.last_lines
+    said = f"its last line was {shown(lines[-1])}" if lines else "it printed nothing"
+    text = 'the program must print a number or {"value": ...} on a line of its own, but '
+    raise ProgramFailed("\n".join([text + said, *ended.errors.last_lines]))
 
 
 def _read_file(path: str) -> bytes:

@@ -62,11 +62,8 @@ class RayRunner:
         log_to_driver: bool = False,
     ) -> None:
         n_workers = or_none(whole, "n_workers", n_workers, 1)
-        self.address, self.n_workers, self.resources = (
-            address,
-            n_workers,
-            normalize(resources or {}),
-        )
+        self.address, self.n_workers = address, n_workers
+        self.resources = normalize(resources or {})
         self.synchronous, self.log_to_driver = synchronous, log_to_driver
         if n_workers is None and not any(self.resources.values()):
             raise ValueError(
