@@ -13,6 +13,7 @@ _UNITS = {"d": 86400.0, "h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0}  # in sec
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|min|m|s)\s*")
 _SMALL_OR_BYTES = {"ms": 1e-3, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|kb|mb|gb|tb)", re.IGNORECASE)
+_SHOWN = {"m": "min", "kb": "kB", "mb": "MB", "gb": "GB", "tb": "TB"}  # the others as they are
 
 
 # ---- reading ----
@@ -29,13 +30,27 @@ def seconds(name: str, given: str) -> float:
     return found
 
 
+class GivenAmount(float):
+    """A number that was given as text. `text` has the units that were given: "1 h 30 min"."""
+
+    __slots__ = ("text",)
+    text: str
+
+    @classmethod
+    def of(cls, value: float, given: str) -> GivenAmount:
+        amount = cls(value)
+        parts = re.findall(r"([\d.]+)\s*([a-z]+)", given.lower())
+        amount.text = " ".join(f"{number} {_SHOWN.get(unit, unit)}" for number, unit in parts)
+        return amount
+
+
 def cost(name: str, given: Any) -> Any:
     """A cost written as text, such as "500ms", "10min" or "2GB", as a number; anything else as it
     is."""
     if not isinstance(given, str):
         return given
     if (amount := _AMOUNT.fullmatch(given.strip())) is not None:
-        return float(amount[1]) * _SMALL_OR_BYTES[amount[2].lower()]
+        return GivenAmount.of(float(amount[1]) * _SMALL_OR_BYTES[amount[2].lower()], given)
     try:
         return float(given)
     except ValueError:
@@ -45,7 +60,7 @@ def cost(name: str, given: Any) -> Any:
             f'{name} must be a number > 0, or text with a unit such as "500ms", "10min" or "2GB", '
             f"but got {given!r}"
         )
-    return found
+    return GivenAmount.of(found, given)
 
 
 def size(name: str, given: Any) -> Any:
@@ -89,6 +104,11 @@ class Amount(Generic[T]):
 
 
 # ---- writing ----
+
+
+def as_given(value: float, say: Callable[[float], str]) -> str:
+    """An amount in the units in which it was given; a plain number as `say` writes it."""
+    return value.text if isinstance(value, GivenAmount) else say(value)
 
 
 def number(value: float, digits: int | None = None) -> str:

@@ -120,7 +120,7 @@ def _number_within(name: str, given: Any, rule: str, holds: Callable[[float], bo
     number = real(given)
     if not holds(number):
         raise ValueError(f"{name} must be a number {rule}, but got {given!r}")
-    return number
+    return given if isinstance(given, amounts.GivenAmount) else number
 
 
 def limit(name: str, given: Any, check: Callable[[str, Any], float] = not_negative) -> float | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from contextlib import suppress
 
 import pytest
@@ -9,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tradewind as tw
+from tradewind.engine import plan
 from tradewind.goals import Goal
 from tradewind.goals.text import goal_text, parse_goal, read_goal
+from tradewind.study.words import goal_in_words
 
 POSITIVE = st.floats(1e-9, 1e9)
 NAMES = st.none() | st.from_regex(r"[a-z]{1,8}", fullmatch=True)
@@ -120,6 +124,25 @@ def test_a_goal_of_ones_own_is_shown_as_it_is() -> None:
 def test_another_text_is_refused_with_what_is_possible(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_goal(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("under:2s", "the best quality with a cost of at most 2 s"),
+        ("under:90min", "the best quality with a cost of at most 90 min"),
+        ("under:1h30m", "the best quality with a cost of at most 1 h 30 min"),
+        ("tradeoff:10@500ms", "quality against cost, where a cost of 500 ms is worth 10"),
+        ("under:2000mb,by=memory", "the best quality with a cost (memory) of at most 2000 MB"),
+    ],
+)
+def test_a_cost_is_said_in_the_units_in_which_it_was_given(given: str, said: str) -> None:
+    goal = read_goal(given)
+    stored = json.loads(json.dumps(plan.encode(goal)))
+    for same in (goal, plan.decode(stored), read_goal(goal_text(goal)), copy.deepcopy(goal)):
+        assert same == goal
+        assert hash(same) == hash(goal)
+        assert str(same) == goal_in_words(same, "") == goal_in_words(same, "s") == said
 
 
 def test_costs_in_python_may_have_units() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tradewind.amounts import GivenAmount
 from tradewind.errors import FormatError, StorageError
 from tradewind.goals import BestUnder, CheapestWithin, Frontier, Goal, Knee, Quality, Tradeoff
 from tradewind.log.events import Configured, PlainData
@@ -68,6 +69,8 @@ def _encode_value(value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, (bool, int, str)):
         return value
+    if isinstance(value, GivenAmount):
+        return value.text
     if isinstance(value, float) and math.isfinite(value):
         return value
     if isinstance(value, tuple) and all(map(_is_number, value)):

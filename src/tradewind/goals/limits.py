@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tradewind.amounts import Amount, percent
+from tradewind.amounts import Amount, as_given, percent
 from tradewind.checks import between, cost_name, or_none, positive, tolerance
 from tradewind.goals.aims import Beat, Extend, Seen
 from tradewind.goals.frontier import extend
@@ -84,7 +84,7 @@ class BestUnder(Goal):
 
     def in_words(self, amount: Callable[[float], str]) -> str:
         what = "a cost" if self.by is None else f"a cost ({self.by})"
-        limit = f"the best quality with {what} of at most {amount(self.cost)}"
+        limit = f"the best quality with {what} of at most {as_given(self.cost, amount)}"
         if self.margin_factor == 1.0 and self.confidence == 0.9:
             return limit
         return f"{limit}, kept by a new training with a probability of {percent(self.confidence)}"

@@ -20,7 +20,7 @@ from dataclasses import MISSING, Field, fields
 from typing import Any, TypeAlias
 
 from tradewind import checks
-from tradewind.amounts import cost
+from tradewind.amounts import GivenAmount, cost
 from tradewind.goals.frontier import Frontier, Knee
 from tradewind.goals.goal import Goal
 from tradewind.goals.limits import BestUnder, CheapestWithin
@@ -190,6 +190,8 @@ def goal_text(goal: Goal) -> str:
 def _written(value: Any) -> str:
     if isinstance(value, tuple):
         return "..".join(map(_written, value))
+    if isinstance(value, GivenAmount):
+        return value.text.replace(" ", "")
     if isinstance(value, float) and float(f"{value:.12g}") == value:
         return f"{value:.12g}"
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tradewind.amounts import Amount
+from tradewind.amounts import Amount, as_given
 from tradewind.amounts import cost as cost_of
 from tradewind.checks import cost_name, flag, not_negative, or_none, positive
 from tradewind.goals.aims import Beat, Seen
@@ -119,7 +119,7 @@ class Tradeoff(Goal):
             return f"{what}, where the largest cost of the first trials is worth {self.alpha:g}"
         cap = " and a higher cost counts like it" * self.capped
         so_far = ", the largest so far," * self.provisional
-        reference = amount(self.reference)
+        reference = as_given(self.reference, amount)
         return f"{what}, where a cost of {reference}{so_far} is worth {self.alpha:g}{cap}"
 
     def _known_reference(self) -> float:

@@ -200,7 +200,10 @@ def replaced_goal(study: Study, unit: str) -> str | None:
     if session.plan.data[0] == stored:
         return None
     missing = plan.must_be_supplied(stored)
-    return missing[0] if missing else words.goal_in_words(plan.decode(stored), unit)
+    if missing:
+        return missing[0]
+    was = plan.decode(stored)
+    return None if was == session.plan.goal else words.goal_in_words(was, unit)
 
 
 def _parts(

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tradewind.amounts import GivenAmount, as_given, memory
 from tradewind.amounts import between as between
-from tradewind.amounts import memory
 from tradewind.amounts import number as number
 from tradewind.amounts import percent as percent
 from tradewind.amounts import spoken as spoken
@@ -144,7 +144,8 @@ def at_cost(cost: float, unit: str) -> str:
 
 def within(limit: float, unit: str) -> str:
     """`within 10 min`, `within 2 GB`, `within a cost of 3.2 (money)`."""
-    return f"within {'' if unit in ('s', 'bytes') else 'a cost of '}{exact(limit, unit)}"
+    has_unit = unit in ("s", "bytes") or isinstance(limit, GivenAmount)
+    return f"within {'' if has_unit else 'a cost of '}{exact(limit, unit)}"
 
 
 def goal_in_words(goal: Goal, unit: str) -> str:
@@ -167,8 +168,13 @@ def chance_to_keep(goal: Goal, cost: float | None) -> str:
 
 
 def exact(cost: float, unit: str) -> str:
-    """An amount that the user has chosen: `3.25 (money)`, `1.234 GB`, and time in a unit in which
-    it is round: `90 s`, `95 min`, and only otherwise `1.5 s`."""
+    """An amount that the user has chosen, as it was given. A number becomes `3.25 (money)` or
+    `1.234 GB`, and time in a unit in which it is round: `90 s`, `95 min`, and only otherwise
+    `1.5 s`."""
+    return as_given(cost, lambda number: _exact(number, unit))
+
+
+def _exact(cost: float, unit: str) -> str:
     if unit != "s":
         return memory(cost, 9) if unit == "bytes" else f"{cost:g}" + (f" ({unit})" if unit else "")
     units = (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
