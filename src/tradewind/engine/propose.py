@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from tradewind.goals import Goal
 from tradewind.log.events import Proposed
 from tradewind.log.lock import Lock
 from tradewind.log.state import StudyState
-from tradewind.optimizer.belief import with_spread
+from tradewind.optimizer.belief import usual_costs
 from tradewind.optimizer.history import History, TrialTable, alike
 from tradewind.optimizer.strategies.strategy import Strategy
 from tradewind.seeds import proposal_rng
@@ -85,7 +85,8 @@ class Proposer:
         history = self.history(number, max_cost=limit, by=goal.by)
         rng = proposal_rng(history.seed, number)
         space = self.state.space
-        goal = single_threaded(with_spread, space, goal, history, self.state.trials.values())
+        costs = partial(usual_costs, space, history, self.state.trials.values(), goal.by)
+        goal = single_threaded(goal.with_spread, lambda: costs()[0])
         proposal = single_threaded(strategy.propose, space, goal, history, rng=rng)
         if not isinstance(proposal, Proposal) or not isinstance(proposal.origin, Origin):
             raise ConfigError(
