@@ -38,7 +38,7 @@ def preview_of(settings: RunFile, objective: Callable[[Any], Any]) -> Data:
         "study": settings.name,
         **storage,
         "goal": goal_text(goal),
-        "goal_in_words": goal_in_words(goal, storage["unit"]),
+        "goal_in_words": goal_in_words(goal, storage["unit"], settings.study.get("metric")),
         "limits": dict(settings.limits),
         "workers": dict(settings.workers),
         "params": dict(trial.params),

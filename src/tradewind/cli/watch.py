@@ -71,7 +71,8 @@ class Watcher:
         unit = self.unit
         lines = [line for trial in changed if (line := _event(trial, unit))]
         if self._goal is not None and state.goal != self._goal:
-            lines.append(f"the goal is now {words.goal_in_words(self.study.goal, unit)}")
+            now = words.goal_in_words(self.study.goal, unit, state.metric)
+            lines.append(f"the goal is now {now}")
         self._goal, pause = state.goal, state.paused
         if (pause is None) != (self._pause is None):
             lines.append("the study goes on" if pause is None else "the study is paused")
@@ -94,7 +95,7 @@ class Watcher:
             facts=[
                 ("best", sentence),
                 ("study", one_line(study.name)),
-                ("goal", words.goal_in_words(study.goal, self.unit)),
+                ("goal", words.goal_in_words(study.goal, self.unit, study.metric)),
                 ("trials", self.counts()),
                 ("paused", "" if pause is None else (pause.reason or "yes")),
                 ("store", "" if self.trouble is None else f"away: {self.trouble}"),

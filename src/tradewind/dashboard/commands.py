@@ -116,7 +116,7 @@ def _goal(data: Mapping[str, Any]) -> Command:
 
     def change_goal(study: Study) -> str:
         study.change_goal(goal)
-        wanted = goal_in_words(goal, unit_of_costs(study.trials, goal.by))
+        wanted = goal_in_words(goal, unit_of_costs(study.trials, goal.by), study.metric)
         return f"The goal of the study is now: {wanted}."
 
     return change_goal

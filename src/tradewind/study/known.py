@@ -67,7 +67,7 @@ class Known:
         if goal.qualifies(seen.quality, self.contest.cost(goal), seen.noise).any():
             return ""
         unit = unit_of_costs(self.trials, goal.by)
-        said = f"no finished trial meets the goal, {goal_in_words(goal, unit)}"
+        said = f"no finished trial meets the goal, {goal_in_words(goal, unit, self.scale.metric)}"
         if not seen.has_costs:
             return f"{said}: none that may win has a known cost"
         closest = self.contest.winner(goal)

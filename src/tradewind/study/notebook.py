@@ -31,7 +31,7 @@ def study_card(study: StudyResults) -> str:
     goal, states = study.goal, [trial.state for trial in study.trials]
     counts = [f"{states.count(it)} {it.value}" for it in State if it in states]
     facts = [
-        ("goal", goal_in_words(goal, unit_of_costs(study.trials, goal.by))),
+        ("goal", goal_in_words(goal, unit_of_costs(study.trials, goal.by), study.metric)),
         ("trials", ", ".join(counts) or "none"),
     ]
     best, efficient = "", ""

@@ -203,7 +203,7 @@ def replaced_goal(study: Study, unit: str) -> str | None:
     if missing:
         return missing[0]
     was = plan.decode(stored)
-    return None if was == session.plan.goal else words.goal_in_words(was, unit)
+    return None if was == session.plan.goal else words.goal_in_words(was, unit, study.metric)
 
 
 def _parts(

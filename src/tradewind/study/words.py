@@ -148,13 +148,12 @@ def within(limit: float, unit: str) -> str:
     return f"within {'' if has_unit else 'a cost of '}{exact(limit, unit)}"
 
 
-def goal_in_words(goal: Goal, unit: str) -> str:
-    """What a goal wants, with its costs in seconds or bytes if that is their unit: `the best
-    quality with a cost of at most 95 min`."""
-    if unit not in ("s", "bytes"):  # a cost of another name is named already
-        return goal.describe()
-
-    return goal.in_words(lambda cost: exact(cost, unit))
+def goal_in_words(goal: Goal, unit: str, metric: str | None = None) -> str:
+    """What a goal wants, with the name of the quality if it has one, and with costs in seconds or
+    bytes if that is their unit: `the best accuracy with a cost of at most 95 min`."""
+    named = unit not in ("s", "bytes")  # a cost of another name is named already
+    said = goal.describe() if named else goal.in_words(lambda cost: exact(cost, unit))
+    return said.replace("quality", metric or "quality", 1)
 
 
 def chance_to_keep(goal: Goal, cost: float | None) -> str:

@@ -217,8 +217,8 @@ def test_choices_that_are_numbers_are_columns_of_numbers() -> None:
     assert formats == {"width": "number", "on": "text", "kind": "text"}
 
 
-def test_the_goal_is_said_in_the_units_of_the_costs() -> None:
-    study = create(goal=tw.BestUnder(90.0))
+def test_the_goal_is_said_with_the_metric_and_in_the_units_of_the_costs() -> None:
+    study = create(goal=tw.BestUnder(90.0), metric="accuracy")
     study.optimize(lambda trial: 1.0, n_trials=1)
     said = page_data(study)["study"]["goal"]
-    assert said == "the best quality with a cost of at most 90 s"
+    assert said == "the best accuracy with a cost of at most 90 s"

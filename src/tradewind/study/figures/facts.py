@@ -142,7 +142,7 @@ class Facts:
 
     @property
     def goal_in_words(self) -> str:
-        return goal_in_words(self.goal, self.cost.unit)
+        return goal_in_words(self.goal, self.cost.unit, self.scale.metric)
 
     # ---- trials ----
 
