@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from tradewind.interrupts import Interruptible, Stop
 from tradewind.runners.evaluate import evaluate
@@ -50,7 +51,7 @@ class SerialWorkers:
         self._objective, self._timeout = objective, timeout
         self._waiting: list[tuple[Trial, float | None]] = []  # trials and their deadlines
         self._stopped: list[Done] = []
-        self._now: tuple[int, Interruptible[object]] | None = None  # what is being evaluated
+        self._now: tuple[int, Interruptible[Any]] | None = None  # what is being evaluated
         self._reason = ""  # why it is interrupted
 
     @property
@@ -82,7 +83,7 @@ class SerialWorkers:
         return [Done(trial, result, usage)]
 
     def _why_interrupted(
-        self, call: Interruptible[object], result: Result, left: float | None, wall: float
+        self, call: Interruptible[Any], result: Result, left: float | None, wall: float
     ) -> Result:
         """The result of a trial that was told to end."""
         if call.told is None:
