@@ -4,9 +4,10 @@ that they suit light and dark themes, and all text in them is escaped."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from html import escape as _escape
 from itertools import islice
-from typing import SupportsIndex, TypeVar, overload
+from typing import Self, SupportsIndex, TypeVar, overload
 from unicodedata import category
 
 T = TypeVar("T")
@@ -69,7 +70,22 @@ def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-class Listed(list[T]):
+class Sliced(list[T]):
+    """A list whose slices are of the same kind."""
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> T | Self:
+        if not isinstance(index, slice):
+            return super().__getitem__(index)
+        part = copy(self)
+        part[:] = super().__getitem__(index)
+        return part
+
+
+class Listed(Sliced[T]):
     """A list that is shown as a table with these columns. `row` makes an item a row."""
 
     def __init__(
@@ -82,17 +98,6 @@ class Listed(list[T]):
     ) -> None:
         super().__init__(items)
         self._columns, self._row, self._caption = columns, row, caption
-
-    @overload
-    def __getitem__(self, index: SupportsIndex) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Listed[T]: ...
-    def __getitem__(self, index: SupportsIndex | slice) -> T | Listed[T]:
-        if isinstance(index, slice):
-            return Listed(
-                super().__getitem__(index), self._columns, self._row, caption=self._caption
-            )
-        return super().__getitem__(index)
 
     def __repr__(self) -> str:
         rows = [list(map(str, self._row(item))) for item in self]

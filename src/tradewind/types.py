@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tradewind.amounts import memory, number, spoken
 from tradewind.bounds import check_outcome
 from tradewind.errors import SUGGESTIONS, no_attribute
-from tradewind.html import shortened, table
+from tradewind.html import Sliced, shortened, table
 
 Array: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -342,17 +342,8 @@ class FinishedTrial(Trial):
 TrialType = TypeVar("TrialType", bound=Trial)
 
 
-class Trials(list[TrialType]):
+class Trials(Sliced[TrialType]):
     """A list of trials, which a notebook shows as a table. A slice of it is one, too."""
-
-    @overload
-    def __getitem__(self, index: SupportsIndex) -> TrialType: ...
-    @overload
-    def __getitem__(self, index: slice) -> Trials[TrialType]: ...
-    def __getitem__(self, index: SupportsIndex | slice) -> TrialType | Trials[TrialType]:
-        if isinstance(index, slice):
-            return Trials(super().__getitem__(index))
-        return super().__getitem__(index)
 
     def __repr__(self) -> str:
         lines = [repr(trial) for trial in self[:_MOST_LINES]]

@@ -10,8 +10,6 @@ import numpy as np
 from tradewind.charts.chart import Axis, Chart, Line, Panel, Role, Scale
 from tradewind.optimizer.history import spread_evenly
 from tradewind.optimizer.strategies.strategy import may_win
-from tradewind.study.figures.facts import NO_COSTS as NO_COSTS
-from tradewind.study.figures.facts import NOTHING_FINISHED as NOTHING_FINISHED
 from tradewind.study.figures.facts import Facts
 from tradewind.types import Array, Indices
 

@@ -9,8 +9,6 @@ import numpy as np
 from tradewind.charts.chart import Axis, Chart, Layer, Line, Panel, Points
 from tradewind.goals import BestUnder
 from tradewind.study.figures.draw import (
-    NO_COSTS,
-    NOTHING_FINISHED,
     cost_axis,
     counted,
     figures,
@@ -23,7 +21,7 @@ from tradewind.study.figures.draw import (
     thinning_note,
     value_axis,
 )
-from tradewind.study.figures.facts import Facts
+from tradewind.study.figures.facts import NO_COSTS, NOTHING_FINISHED, Facts
 from tradewind.study.figures.focus import beyond, limits
 from tradewind.study.words import exact, percent
 from tradewind.types import Indices

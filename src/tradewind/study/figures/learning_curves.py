@@ -10,7 +10,6 @@ from tradewind.charts.chart import Axis, Chart, Layer, Line, Panel, Points, Role
 from tradewind.engine.propose import single_threaded
 from tradewind.plain import write_json
 from tradewind.study.figures.draw import (
-    NOTHING_FINISHED,
     cost_axis,
     figures,
     noise_note,
@@ -20,7 +19,7 @@ from tradewind.study.figures.draw import (
     thinning_note,
     value_axis,
 )
-from tradewind.study.figures.facts import Facts
+from tradewind.study.figures.facts import NOTHING_FINISHED, Facts
 from tradewind.study.figures.focus import beyond, limits
 from tradewind.study.words import share
 from tradewind.types import Array, Indices

@@ -9,7 +9,6 @@ import numpy as np
 from tradewind.charts.chart import Axis, Chart, Format, Panel, Strands
 from tradewind.goals import best_first
 from tradewind.study.figures.draw import (
-    NOTHING_FINISHED,
     counted,
     notes,
     nothing,
@@ -17,7 +16,7 @@ from tradewind.study.figures.draw import (
     thinned,
     thinning_note,
 )
-from tradewind.study.figures.facts import Facts
+from tradewind.study.figures.facts import NOTHING_FINISHED, Facts
 from tradewind.study.figures.values import Mark, round_ticks, spaced, ticks
 from tradewind.types import Array, Indices
 

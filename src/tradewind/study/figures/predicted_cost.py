@@ -6,7 +6,6 @@ import numpy as np
 
 from tradewind.charts.chart import Axis, Band, Chart, Line, Panel, Points
 from tradewind.study.figures.draw import (
-    NOTHING_FINISHED,
     counted,
     figures,
     notes,
@@ -15,7 +14,7 @@ from tradewind.study.figures.draw import (
     thinned,
     thinning_note,
 )
-from tradewind.study.figures.facts import Facts
+from tradewind.study.figures.facts import NOTHING_FINISHED, Facts
 from tradewind.study.words import number, percent
 from tradewind.types import Array
 

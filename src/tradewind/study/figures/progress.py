@@ -12,8 +12,6 @@ from tradewind.goals.picking import bests_so_far
 from tradewind.optimizer.history import spread_evenly
 from tradewind.optimizer.strategies.strategy import may_win
 from tradewind.study.figures.draw import (
-    NO_COSTS,
-    NOTHING_FINISHED,
     cost_axis,
     counted,
     figures,
@@ -25,7 +23,7 @@ from tradewind.study.figures.draw import (
     thinning_note,
     value_axis,
 )
-from tradewind.study.figures.facts import Facts
+from tradewind.study.figures.facts import NO_COSTS, NOTHING_FINISHED, Facts
 from tradewind.study.figures.focus import beyond, limits
 from tradewind.study.figures.times import WorkingTime
 from tradewind.study.words import spoken
