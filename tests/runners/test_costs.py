@@ -265,6 +265,13 @@ def test_what_json_cannot_express_is_left_out_and_the_trial_finishes(
     assert "the attribute 'model' was left out: must be plain data" in caplog.text
 
 
+def test_many_attributes_that_do_not_fit_take_few_lines(caplog: pytest.LogCaptureFixture) -> None:
+    kept = read_attributes({str(number): number for number in range(10_000)})
+    assert 0 < len(kept) < 10_000
+    assert len(caplog.messages) == 11
+    assert caplog.messages[-1] == f"of 10000 attributes, {10_000 - len(kept)} were left out"
+
+
 @given(st.dictionaries(st.text(), data, max_size=4))
 def test_small_plain_attributes_stay_as_they_are(attributes: dict[str, Any]) -> None:
     assert read_attributes(attributes) == attributes

@@ -333,13 +333,12 @@ class Loop:
         return None
 
     def _report(self, done: Done, came: float) -> Trial | None:
-        prices = self._known_prices
         try:
             if isinstance(done.result, Outcome):
                 return self.session.finish(done.trial.number, done.result, done.usage, came=came)
-            trial = failures.report(self.session, self.policy, done, prices)
+            trial = failures.report(self.session, self.policy, done, self._known_prices)
         except (TypeError, ValueError):  # an objective may write anything into its `Run`
-            trial = failures.report(self.session, self.policy, checked(done), prices)
+            trial = failures.report(self.session, self.policy, checked(done), self._known_prices)
         if trial.state is State.WAITING:
             self._started -= 1
             return None

@@ -87,7 +87,7 @@ class Session:
     def id(self) -> str:
         """The name of this session in the log, which tells its process as long as there are
         `searches` here. A forked process has another one."""
-        process = "".join(self.searches.value[:1])
+        process = (*self.searches.value, "")[0]
         return f"{platform.node()}:{os.getpid()}:{self._token}{process}"
 
     @property

@@ -16,6 +16,7 @@ from tradewind.types import Outcome
 if TYPE_CHECKING:
     from tradewind.data.folds import Folds
 
+_WARNINGS = 10  # about the attributes of one trial
 _KEYS = ("value", "cost", "folds", "costs")
 
 
@@ -69,15 +70,17 @@ def read_costs(given: Any) -> dict[str, float]:
 def read_attributes(given: Mapping[Any, Any]) -> dict[str, Any]:
     """Attributes as plain data. What JSON cannot express is left out with a warning."""
     attributes: dict[str, Any] = {}
-    left = ATTRIBUTES
+    left, refused = ATTRIBUTES, 0
     for name, value in given.items():
         try:
-            plain_value, size = attribute(_name(name), value, left)
+            attributes[_name(name)], size = attribute(_name(name), value, left)
+            left -= size
         except Exception as error:  # a value is the user's object, and may raise anything
-            _logger.warning("the attribute %s was left out: %s", shown(name), error)
-            continue
-        attributes[_name(name)] = plain_value
-        left -= size
+            refused += 1
+            if refused <= _WARNINGS:
+                _logger.warning("the attribute %s was left out: %s", shown(name), error)
+    if refused > _WARNINGS:
+        _logger.warning("of %d attributes, %d were left out", len(given), refused)
     return attributes
 
 
@@ -96,10 +99,8 @@ def _as_mapping(answer: Any, reported: Folds | None) -> Mapping[Any, Any]:
 
 
 def _list_of(given: Any) -> list[Any]:
-    if given is None:
-        return []
     try:
-        return list(islice(given, MOST_FOLDS + 1))  # there may be no end of them
+        return list(islice(() if given is None else given, MOST_FOLDS + 1))  # maybe endless
     except TypeError:
         raise OutcomeError(f"folds must be a list of numbers, but got {shown(given)}") from None
 

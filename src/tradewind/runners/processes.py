@@ -73,11 +73,7 @@ class ProcessRunner:
             raise ValueError(
                 f"slots_per_gpu={self.slots_per_gpu} needs gpus, but got gpus=None: give both"
             )
-        if (
-            self.gpus is not None
-            and self.n_workers is not None
-            and self.n_workers > self._gpu_slots
-        ):
+        if self.gpus is not None and (self.n_workers or 0) > self._gpu_slots:
             raise ValueError(
                 f"n_workers must be at most the {self._gpu_slots} slots of the GPUs, but got "
                 f"{self.n_workers}: give fewer workers, or more slots_per_gpu"
