@@ -56,10 +56,6 @@ class ResultNoise:
     freedom: float
     known_from: Literal["folds", "repeats"]
 
-    def margin(self, level: float) -> float:
-        """Half the width of the interval that holds a result with this probability."""
-        return Estimate(0.0, self.std, self.freedom).margin(level) or 0.0
-
 
 def mean_of_runs(values: Sequence[float], noise: ResultNoise | None) -> Estimate:
     """The mean of independent runs of one configuration."""

@@ -92,7 +92,7 @@ def _run_again(trial: Trial, reason: str) -> Trial:
 
 def raise_if_due(policy: Policy, failure: Failure, *, failed: bool) -> None:
     """Raise what must end the search: the exception, or the text of one of another process.
-    `failed` is false for a trial that will run again, or that somebody else has ended."""
+    `failed` is false for a trial that will run again, or that was ended elsewhere."""
     raised = failure.raised
     if not failed or (policy.catches(failure) and policy.on_error != "raise"):
         return

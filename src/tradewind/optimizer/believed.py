@@ -9,6 +9,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import stdtrit
 
 from tradewind.data.estimates import ResultNoise
 from tradewind.data.noise import repeat_noise
@@ -69,7 +70,7 @@ def believed(space: Space, history: History) -> History:
 
 
 def with_noise(history: History, noise: ResultNoise | None) -> History:
-    """The history with this noise of one result, or with that of repeats where there are folds."""
+    """The history with this noise of one result; if folds tell it, each trial keeps its own."""
     if noise is None or noise.known_from == "folds":
         return with_repeats(history)
     return replace(history, noise=np.full(len(history.X), noise.std**2))
@@ -146,4 +147,4 @@ def noise_of_one_result(space: Space, history: History) -> ResultNoise | None:
     no_costs = replace(history, cost=np.full_like(history.cost, np.nan))  # no model of it is needed
     model = Belief.of(space, no_costs, rng=rng, max_points=_MAX_POINTS)
     unexplained = ResultNoise(model.quality_noise, max(model.trials - 1.0, 1.0), "repeats")
-    return min(pooled, unexplained, key=lambda it: it.margin(0.9))
+    return min(pooled, unexplained, key=lambda it: it.std * stdtrit(it.freedom, 0.95))

@@ -70,8 +70,8 @@ class Knowledge:
         return known.trials[known.choice]
 
     def known(self, goal: AnyGoal | None, *, believed: bool = True) -> Known:
-        """What the finished trials say under a goal, by default that of the study, as they are
-        `believed` or as they are."""
+        """The finished trials under a goal, by default that of the study, with their results as a
+        model believes them or as they are."""
         goal = self.asked(goal)
         trials, history = self.finished(goal.by)
         return self.known_from(trials, history, goal, believed=believed)
@@ -84,7 +84,7 @@ class Knowledge:
         *,
         believed: bool = True,
     ) -> Known:
-        """What these finished trials say under a goal. Their history uses the cost of the goal."""
+        """These finished trials under a goal. Their history uses the cost of the goal."""
         noise = self.noise(history)
         history, goal = self.settled(history, goal)
         known = self.as_believed(history) if believed else history
