@@ -35,7 +35,7 @@ class Step:
 class Choices:
     """What a reader may choose between. `alpha` and `limit` are those of the goal, if it has one of
     them; `largest` is the largest α that is worth trying. `under` is the settled goal with any
-    limit, and limits from the `lowest` to the `highest` choose a trial."""
+    limit, and limits above the `highest` change nothing."""
 
     tradeoff: Tradeoff
     alpha: float | None
@@ -44,7 +44,6 @@ class Choices:
     by_alpha: list[Step]
     by_limit: list[Step]
     under: BestUnder
-    lowest: float
     highest: float
 
 
@@ -54,12 +53,9 @@ def choices(facts: Facts) -> Choices | None:
     if known is None or not np.isfinite(known.contest.seen.cost).any():
         return None
     own = facts.goal if isinstance(facts.goal, Tradeoff) else None
-    tradeoff = own if own is not None and own.reference is not None else None
-    if tradeoff is None:
-        settled = facts.settle(Tradeoff(1.0, by=facts.goal.by))
-        assert isinstance(settled, Tradeoff)
-        tradeoff = settled
-    tradeoff = replace(tradeoff, provisional=False)
+    settled = facts.settle(own or Tradeoff(1.0, by=facts.goal.by))
+    assert isinstance(settled, Tradeoff)
+    tradeoff = replace(settled, provisional=False)
     alpha = None if own is None else own.alpha
     by_alpha = alpha_steps(known, tradeoff)
     largest = max(1.25 * by_alpha[-1].start, alpha or 0.0) or 1.0
@@ -75,7 +71,6 @@ def choices(facts: Facts) -> Choices | None:
         by_alpha,
         by_limit,
         under,
-        by_limit[0].start,
         float(np.nanmax(known.contest.seen.cost)),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tradewind.charts.chart import Axis, Chart, Line, Panel, Role, Scale
+from tradewind.charts.chart import Axis, Chart, Line, Role, Scale
 from tradewind.optimizer.history import spread_evenly
 from tradewind.optimizer.strategies.strategy import may_win
 from tradewind.study.figures.facts import Facts
@@ -98,10 +98,6 @@ def whiskers(at: Sequence[float], low: Array, high: Array, name: str, role: Role
         x += [place, place, None]
         y += [a, b, None]
     return Line(x, y, name, role)
-
-
-def one_panel(x: Axis, y: Axis, *layers: object, title: str = "") -> tuple[Panel, ...]:
-    return (Panel(x, y, layers, title),)  # type: ignore[arg-type]
 
 
 def counted(n: int, thing: str) -> str:

@@ -190,7 +190,7 @@ def offered(facts: Facts) -> dict[str, Any] | None:
             "own": found.limit,
             "said": "" if found.limit is None else f"At most {exact(found.limit, unit)}.",
             "confidence": found.under.confidence,
-            "low": found.lowest,
+            "low": found.by_limit[0].start,
             "high": found.highest,
             "steps": _steps(
                 facts, found.by_limit, lambda cost: replace(found.under, cost=cost or 1.0)
