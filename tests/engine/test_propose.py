@@ -90,15 +90,17 @@ def test_an_expected_cost_that_no_trial_can_have_is_left_out(
 
 
 def test_a_recommendation_or_a_mask_of_the_wrong_size_is_refused() -> None:
-    class Careless(RandomSearch):
+    class Beyond(RandomSearch):
         def recommend(self, *_: Any) -> Any:
             return Prediction(7, 1.0, None)
 
+    class Short(RandomSearch):
         def eligible(self, history: Any) -> Any:
             return [True]
 
-    study = told((1.0, None), (2.0, None), strategy=Careless())
+    study = told((1.0, None), (2.0, None), strategy=Beyond())
     with pytest.raises(ValueError, match=r"recommend\(\) must return a Prediction"):
         study.recommend()
+    study = told((1.0, None), (2.0, None), strategy=Short())
     with pytest.raises(ValueError, match=r"eligible\(\) must return a mask for 2 trials"):
         _ = study.best
