@@ -151,7 +151,9 @@ def test_a_tolerance_thins_the_frontier_and_keeps_its_ends_apart() -> None:
     assert {t.number for t in some} <= {t.number for t in every}
     assert all(b.value > a.value + 0.03 for a, b in pairwise(some))
     study.add({"x": 0.5, "y": 0.5, "train_size": 1.0}, folds=[0.1, 0.1], cost=1.0)
-    with pytest.raises(tw.errors.NothingFinished, match="no finished trial has folds that differ"):
+    with pytest.raises(tw.errors.NothingFinished, match="has folds or repeats that differ"):
         study.frontier(tolerance="1se")
     with pytest.raises(tw.errors.NothingFinished, match="cost named 'money'"):
         study.frontier(by="money")
+    study.add(dict(every[0].params), every[0].value + 0.01, cost=every[0].cost)
+    assert len(study.frontier(tolerance="1se")) < len(study.frontier())

@@ -164,7 +164,7 @@ class Knowledge:
         if tolerance is None:
             return 0.0, 0.0
         goal = CheapestWithin(tolerance)
-        check_costs(goal, history)
+        check_costs(goal, known)
         better: Array | float = np.sqrt(known.noise)
         if not goal.needs_noise:
             better = float(known.quality.max()) - goal.threshold(known.quality)

@@ -76,7 +76,7 @@ def check_costs(goal: Goal, history: History) -> None:
         raise NothingFinished(f"{goal!r} needs costs, but no finished trial has a {which}")
     if goal.needs_noise and not history.noise.any():
         raise NothingFinished(
-            f"{goal!r} needs standard errors, but no finished trial has folds that differ"
+            f"{goal!r} needs standard errors, but no trial has folds or repeats that differ"
         )
 
 
