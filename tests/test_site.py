@@ -136,7 +136,7 @@ def test_every_public_name_is_on_a_page_of_the_reference_and_in_its_example() ->
         for name in re.findall(r"^::: tradewind\.(\S+)$", text, re.MULTILINE):
             documented.add(name)
             examples[name] = code
-    helpers = {"errors.SUGGESTIONS", "errors.no_attribute", "errors.warn"}
+    helpers = {f"errors.{name}" for name in ("SUGGESTIONS", "missing", "no_attribute", "warn")}
     missing = set(public_names()) - documented - helpers - {"errors.TradewindError"}
     assert not missing
     unused = [n for n in documented if not re.search(rf"\b{n.split('.')[-1]}\b", examples[n])]
