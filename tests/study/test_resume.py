@@ -143,18 +143,6 @@ def test_a_killed_driver_loses_nothing_that_was_done(
 
 
 @pytest.mark.slow
-def test_while_the_lease_of_a_killed_driver_stands_others_go_on_with_the_next_number(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "runs.db"
-    quick(storage=path)
-    kill(KILLED, path, 2)
-    assert tw.load_study(path).ask().number == 3
-    trial = tw.load_study(later(path)).ask()
-    assert (trial.number, trial.state) == (2, State.RUNNING)
-
-
-@pytest.mark.slow
 def test_a_driver_that_was_killed_while_it_proposed_leaves_no_gap(
     tmp_path: Path, uninterrupted: tw.Study
 ) -> None:

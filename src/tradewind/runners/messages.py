@@ -138,7 +138,13 @@ def decode(text: str | bytes) -> Message:
 
 def write_answer(done: Done) -> str:
     """What became of a trial as one text, for a process that waits for it. A result that no log can
-    hold becomes a failure that says why."""
+    hold becomes a failure that says why.
+
+    >>> from tradewind.runners.messages import write_answer
+    >>> trial, result = study.trials[0], tw.runners.Failure("out of memory")
+    >>> "out of memory" in write_answer(tw.runners.Done(trial, result))
+    True
+    """
     number, result = done.trial.number, done.result
     try:
         if isinstance(result, Failure):
@@ -150,7 +156,12 @@ def write_answer(done: Done) -> str:
 
 
 def read_answer(text: object, trial: Trial) -> Done:
-    """What became of a trial, from the text of `write_answer`. Anything else is a failure."""
+    """What became of a trial, from the text of `write_answer`. Anything else is a failure.
+
+    >>> from tradewind.runners.messages import read_answer
+    >>> read_answer("oops", study.trials[0]).result.error[:40]
+    'the answer of its worker cannot be read:'
+    """
     try:
         if not isinstance(text, str) or len(text) > MESSAGE:
             raise ValueError(f"it must be text of up to {MESSAGE} characters")
