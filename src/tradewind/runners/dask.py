@@ -98,12 +98,7 @@ class DaskWorkers(ClusterWorkers[str, Any]):
     """The workers of a Dask cluster. Closing them closes `to_close` as well."""
 
     def __init__(
-        self,
-        runner: DaskRunner,
-        client: Any,
-        assignment: Assignment,
-        *,
-        to_close: list[Any],
+        self, runner: DaskRunner, client: Any, assignment: Assignment, *, to_close: list[Any]
     ) -> None:
         super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous)
         self._client, self._to_close = client, to_close
@@ -112,9 +107,7 @@ class DaskWorkers(ClusterWorkers[str, Any]):
         # The key of a trial, with the worker on which it has begun, or with None when it is done.
         self._reports: SimpleQueue[tuple[str, str | None]] = SimpleQueue()
         self._worker_of: dict[str, str] = {}  # the worker on which a trial has begun, by key
-        self._trials: RunningTrials[str, Any] = RunningTrials(
-            lambda future: future.release(), device=assignment.device
-        )
+        self._trials = RunningTrials[str, Any](lambda it: it.release(), device=assignment.device)
         self._name, self._sent, self._closed = f"tradewind-{uuid.uuid4().hex}", 0, False
         self._refresh()
         if self._workers and not self._capacity:

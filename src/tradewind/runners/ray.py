@@ -127,19 +127,12 @@ class RayWorkers(ClusterWorkers[Any, _Call]):
     """
 
     def __init__(
-        self,
-        runner: RayRunner,
-        ray: Any,
-        assignment: Assignment,
-        *,
-        disconnect: bool,
+        self, runner: RayRunner, ray: Any, assignment: Assignment, *, disconnect: bool
     ) -> None:
         super().__init__(n_workers=runner.n_workers, synchronous=runner.synchronous)
         self._ray, self._disconnect = ray, disconnect
         self._needed = runner.resources
-        self._trials: RunningTrials[Any, _Call] = RunningTrials(
-            self._stop_call, device=assignment.device
-        )
+        self._trials = RunningTrials[Any, _Call](self._stop_call, device=assignment.device)
         self._stopping: dict[Any, _Call] = {}  # by reference: asked to stop, but not done yet
         self._idle: list[tuple[Any, float]] = []  # actors, and since when
         self._calls, self._closed = 0, False
