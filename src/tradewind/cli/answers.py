@@ -120,7 +120,7 @@ def spent(trials: Iterable[Trial]) -> float | None:
 
 
 def goal_in_words(study: Study, goal: Goal) -> str:
-    """What a goal wants, with the metric of the study and the units of its costs."""
+    """The goal in words, with the metric of the study and the units of its costs."""
     unit = words.unit_of_costs(study.trials, goal.by)
     return words.goal_in_words(goal, unit, study.metric)
 

@@ -261,7 +261,7 @@ class Loop:
         return results
 
     def _results(self, timeout: float | None) -> list[Done]:
-        """What has come back. A runner of the user's own may return anything."""
+        """The results that have come back. A user's own runner may return anything."""
         ours = type(self.workers).__module__.startswith("tradewind.runners.")
         return [done if ours else checked(done) for done in self.workers.wait(timeout)]
 

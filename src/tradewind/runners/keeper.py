@@ -43,7 +43,7 @@ class Kind(Enum):
     STARTED = b"b"  # process numbers of the keeper and of the worker
     FAILED = b"f"  # the error number: there is no worker
     ENDED = b"e"  # the exit code, or minus the signal
-    LOST = b"l"  # somebody has killed the keeper or the guard, so everything ends
+    LOST = b"l"  # the keeper or the guard was killed, so everything ends
     GONE = b"g"  # nothing of the worker is left, nor of what it started
     STOPPED = b"s"  # the signal
     CONTINUED = b"c"

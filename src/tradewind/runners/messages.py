@@ -42,7 +42,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of the trial with this number."""
+    """The result of the trial with this number."""
 
     number: int
     result: Result
@@ -137,7 +137,7 @@ def decode(text: str | bytes) -> Message:
 
 
 def write_answer(done: Done) -> str:
-    """What became of a trial as one text, for a process that waits for it. A result that no log can
+    """The result of a trial as one text, for a process that waits for it. A result that no log can
     hold becomes a failure that says why.
 
     >>> from tradewind.runners.messages import write_answer
@@ -156,7 +156,7 @@ def write_answer(done: Done) -> str:
 
 
 def read_answer(text: object, trial: Trial) -> Done:
-    """What became of a trial, from the text of `write_answer`. Anything else is a failure.
+    """The result of a trial, from the text of `write_answer`. Any other text is a failure.
 
     >>> from tradewind.runners.messages import read_answer
     >>> read_answer("oops", study.trials[0]).result.error[:40]
@@ -174,7 +174,7 @@ def read_answer(text: object, trial: Trial) -> Done:
 
 
 def checked(done: Done) -> Done:
-    """What a runner of the user's own says about a trial, as if a worker had sent it."""
+    """The answer of a user's own runner, read as if a worker had sent it."""
     try:
         sound = read_answer(write_answer(done), done.trial)
     except (AttributeError, TypeError, ValueError):

@@ -33,8 +33,8 @@ class Explanation:
     - `efficient`: the efficient trials, cheapest first, if the goal is the whole frontier.
     - `within`: the limit in words, if not that of the goal.
     - `usual_cost`: the cost of the choice that counts under a limit.
-    - `lucky`: a better trial that was once below the limit, and the probability that a new training
-      of it is, too, if that is too low.
+    - `lucky`: a better trial that was below the limit by luck, and the probability that a new
+      training of it stays there.
 
     >>> explanation = study.explain()
     >>> explanation.choice.number, explanation.best_quality.number
@@ -69,7 +69,7 @@ class Explanation:
         return paragraph(str(self))
 
     def _range(self) -> str:
-        """What is efficient, for a goal that asks for it."""
+        """The range of efficient trials, for a goal that asks for it."""
         if len(self.efficient) < 2:
             return ""
         first, last = (

@@ -149,7 +149,7 @@ def within(limit: float, unit: str) -> str:
 
 
 def goal_in_words(goal: Goal, unit: str, metric: str | None = None) -> str:
-    """What a goal wants, with the name of the quality if it has one, and with costs in seconds or
+    """The goal in words, with the name of the quality if it has one, and with costs in seconds or
     bytes if that is their unit: `the best accuracy with a cost of at most 95 min`."""
     named = unit not in ("s", "bytes")  # a cost of another name is named already
     said = goal.describe() if named else goal.in_words(lambda cost: exact(cost, unit))
